@@ -21,7 +21,7 @@ export const sortProbe = {
 /** More than clocks can differ, but still a date that a database can store. */
 const TEN_YEARS_MS = 10 * 365 * 24 * 60 * 60 * 1000;
 
-/** What a list answered to `modifiedSince`. */
+/** The response of a list to `modifiedSince`. */
 interface ProbeAnswer {
   page?: Page<object>;
   error?: unknown;

@@ -79,7 +79,7 @@ export async function writeFile<T>(
       }),
     );
     await file.datasync();
-    // Not all file systems allow permissions to be changed.
+    // Some file systems do not allow permissions to be changed.
     if (mode !== undefined && mode !== ((await file.stat()).mode & 0o777)) await file.chmod(mode);
     await file.close();
     assertNotReplaced(option, name, replacing);

@@ -5,7 +5,7 @@ const HELP_WIDTH = 80;
 
 const EXIT_CODES = { 0: "done", 2: "wrong use; nothing was sent", 130: "interrupted" };
 
-/** What the help of a command says after its options: its exit codes, besides those of every command, and an example. */
+/** Returns the end of a command's help: its own exit codes and an example. */
 export function withHelp(command: Command, exitCodes: Readonly<Record<number, string>>, ...example: string[]): Command {
   const codes = Object.entries({ ...EXIT_CODES, ...exitCodes }).map(
     ([code, meaning]) => `  ${code.padEnd(4)} ${wrapped(meaning, 7, HELP_WIDTH)}`,
@@ -38,7 +38,7 @@ export function arrangeHelp(command: Command): void {
   command.usage(wrapped(words.join(" "), start.length, HELP_WIDTH));
 }
 
-/** With that of the command above it. */
+/** Returns the name of a command together with the names of the commands above it. */
 const fullNameOf = (command: Command): string =>
   command.parent?.parent ? `${fullNameOf(command.parent)} ${command.name()}` : command.name();
 

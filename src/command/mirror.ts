@@ -105,7 +105,7 @@ async function savedWarehouses(sink: MirrorSink, { sqlite }: MirrorFlags): Promi
   return saved.length === 0 ? undefined : saved;
 }
 
-/** What the copy says of itself and of these warehouses; that every list was never read if there is none. */
+/** Returns the status of the copy, with these warehouses. If there is no copy, every list counts as never read. */
 async function statusOf(sink: MirrorSink, warehouses: readonly number[] = []): Promise<MirrorListStatus[]> {
   const database = await sink.openReader();
   try {

@@ -118,7 +118,7 @@ const CLIENT_NAMES: Readonly<Record<string, string>> = {
   postgres: "connectionString",
 };
 
-/** What sets the options of the client that a message names: an option of this subcommand, or the variable that is set. */
+/** Returns what sets the client options that a message names: options of this subcommand, or variables that are set. */
 function usageHintOf(message: string, command: Command): string {
   const means = command.options.flatMap((option) => {
     const attribute = option.attributeName();

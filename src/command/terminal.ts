@@ -5,7 +5,7 @@ import { escapeControlCharacters, withoutControlCharacters } from "../shared/unk
 const STYLES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, magenta: 35 };
 export type Style = keyof typeof STYLES;
 
-/** What {@link painter} writes. */
+/** The styles of {@link painter}. */
 const STYLE_PATTERN = `\\u001b\\[(?:0|${Object.values(STYLES).join("|")})m`;
 
 type TerminalStream = Writable & { isTTY?: boolean; columns?: number };
@@ -22,7 +22,7 @@ export function painter({ isTTY }: TerminalStream): (style: Style, text: string)
  */
 export function harmless(text: string, isTTY = false): string {
   const kept = new RegExp(isTTY ? `(\r?\n|${STYLE_PATTERN})` : "(\r?\n)");
-  // What the pattern captures has odd indexes: it stays.
+  // Parts with odd indexes are captured by the pattern and stay as they are.
   const parts = text.split(kept).map((part, index) => (index % 2 === 1 ? part : withoutControlCharacters(part)));
   return parts.join("");
 }
@@ -126,7 +126,7 @@ export function wrapped(text: string, indent: number, width = terminalWidth(proc
   return wrappedLines(text, Math.max(20, width - indent)).join(`\n${" ".repeat(indent)}`);
 }
 
-/** One line of data. */
+/** Prints one line of data. */
 export const printable = (value: unknown): string => withoutControlCharacters(String(value ?? ""));
 
 /** A command to paste, behind its indent: a line break in it would end it. */
@@ -149,7 +149,7 @@ function fitting(text: string, stream: TerminalStream): string {
 function styledAs(line: string, text: string): string {
   let rest = text;
   const parts = line.split(new RegExp(`(${STYLE_PATTERN})`)).map((part, index) => {
-    // What the pattern captures has odd indexes.
+    // Parts with odd indexes are captured by the pattern.
     if (index % 2 === 1) return part;
     const letters = part.replace(/\s/g, "").length;
     const [taken = ""] = new RegExp(`^(?:\\s*\\S){${letters}}`).exec(rest) ?? [];
@@ -162,7 +162,7 @@ function styledAs(line: string, text: string): string {
 const REDRAW_MS = 100;
 const PLAIN_EVERY_MS = 10_000;
 
-/** What the work waits for, and until when by the monotonic clock, for the progress lines. */
+/** What the work waits for, and until when by the monotonic clock in ms, for the progress lines. */
 let waiting = { what: "", until: 0, condition: "", isLong: false };
 /** Shows the progress line again. */
 let showWaiting = () => {};
@@ -218,7 +218,7 @@ export async function withProgress<T>(work: (progress: ProgressLine) => Promise<
     if (wait !== "") shownWait = waiting.what;
     const line = printable([text, wait].filter(Boolean).join("; "));
     if (!stderr.isTTY) return tell(line);
-    // What is important comes last, and a terminal that does not know its width reports 0.
+    // The important part comes last. A terminal that does not know its width reports 0.
     const width = terminalWidth(stderr) - 1;
     stderr.write(
       `\r${[line, wait].find((one) => one !== "" && one.length <= width) ?? (wait || line).slice(0, width)}${CLEAR_LINE}`,

@@ -38,7 +38,7 @@ export async function serveRoom(
   const transport = new StdioServerTransport(input, output);
   const handle = serveStdio(() => createServer(room), { transport, onerror: room.onError });
   const { onclose } = transport;
-  // Also after a message that is too long, and when the output is broken: the input may never end then.
+  // A message that is too long or a broken output also ends the server: the input may never end then.
   transport.onclose = () => {
     onclose?.();
     closed.abort();

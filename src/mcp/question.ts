@@ -24,7 +24,7 @@ const MAX_OPEN = 100;
 /** A write that may be booked: one of those that were allowed. */
 export type Wanted = OutboxEntryInput & { operation: Booking };
 
-/** What a person has said. `besides`: keys of the equal entries beside which it is wanted. */
+/** The answer of a person. `besides`: keys of equal entries that exist, although the person wants this one, too. */
 export type PersonsAnswer = { is: "accepted"; besides: readonly string[] } | { is: "refused" | "dismissed" | "once" };
 
 /** Whether the client can show a form to a person. */
@@ -45,7 +45,7 @@ export class Questions {
   ) {}
 
   /**
-   * What a person says about a write, or has said with this call. Newer clients answer a question with another call.
+   * Returns what a person says about a write, or has said with this call. Newer clients answer a question with another call.
    *
    * @throws CallError if the answer is not to this write, or nobody can be asked.
    */
@@ -137,7 +137,7 @@ async function textOf(
   return lines.join("\n");
 }
 
-/** By how much a write changes the stock of which warehouses. */
+/** Returns by how much a write changes the stock, by warehouse. */
 function stockChangesOf({ operation, input }: Wanted): Map<number, number> {
   const { wid, units } = input;
   const changes = new Map([[wid, operation === "receive" ? units : -units]]);

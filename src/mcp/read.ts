@@ -94,7 +94,7 @@ const noCopy = () => {
   throw new CallError("text needs a copy, and the server was started without.", next);
 };
 
-/** What the copy has; `undefined` if there is none, or it has not what is asked for. */
+/** Returns what the copy has; `undefined` if there is no copy, or it lacks what was asked for. */
 async function stockFromCopy({ copy }: Room, skus: readonly string[], wid: number | undefined) {
   try {
     return copy && (await stockInCopy(await copy(), skus, wid));

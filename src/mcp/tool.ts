@@ -86,7 +86,7 @@ const MAX_ERROR_LENGTH = 3 * MAX_TEXT_LENGTH;
 const cut = (text: string, length: number) => (text.length > length ? `${text.slice(0, length)}…` : text);
 
 function structured(value: Record<string, unknown>): CallToolResult {
-  // What is undefined is left out, as in the message.
+  // Fields that are undefined are left out, as in the message.
   const plain: Record<string, unknown> = JSON.parse(JSON.stringify(value));
   const structuredContent = redactData(plain, (text) => cut(redactCredentials(text), MAX_TEXT_LENGTH));
   const text = escapeControlCharacters(JSON.stringify(structuredContent));

@@ -191,7 +191,7 @@ export class MirrorCopy {
     }
   }
 
-  /** Also between two batches: PostgreSQL would connect again. */
+  /** Throws if the copy is closed, also between two queries: PostgreSQL would connect again. */
   #assertOpen(method: string): void {
     if (this.#isClosed) throw new ConfigurationError(`${method}: the copy was closed. Open it again.`);
   }

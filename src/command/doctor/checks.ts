@@ -15,7 +15,7 @@ import { fieldOf } from "../../shared/unknown.js";
 import { plural } from "../terminal.js";
 import type { Probe, ReadPage } from "./probe.js";
 
-/** What the doctor found about one aspect of the service or the set-up. */
+/** A finding of the doctor about one aspect of the service or the set-up. */
 export interface Finding {
   aspect: string;
   /**
@@ -25,7 +25,7 @@ export interface Finding {
    */
   verdict: "ok" | "note" | "problem";
   summary: string;
-  /** What to do, or what follows from it. */
+  /** Advice, or the consequence of the finding. */
   hint?: string | undefined;
 }
 
@@ -83,7 +83,7 @@ function checkToken({ failure, tokenLifetimeMs }: Probe): Finding[] {
   if (failure && !(failure instanceof ConnectionError || failure instanceof ConfigurationError))
     return [problem(failure instanceof RateLimitError ? "rate limit" : "token", failure.message, adviceFor(failure))];
   if (tokenLifetimeMs === undefined) return [];
-  // Without a usable `expires_in` the client uses a token for a day.
+  // If there is no usable `expires_in`, the client uses a token for a day.
   if (tokenLifetimeMs > 0.99 * DAY_MS) {
     const hint = "It is used until the service refuses it, for a day at most.";
     return [note("token", "granted, without a usable expires_in", hint)];
@@ -128,7 +128,7 @@ function checkSort(probe: Probe): Finding[] {
   return [...findings, ...checkNotListed(probe)];
 }
 
-/** What it costs to learn that an item is not listed: the place where it would stand, or the whole list. */
+/** Reports what it costs to learn that an item is not listed: the page where it would stand, or the whole list. */
 function checkNotListed({ lists, unsortedLevels }: Probe): Finding[] {
   const found = lists.find(({ list }) => list.name === "stockLevels");
   const sorted = found?.first.page;
@@ -199,7 +199,7 @@ function checkWarehouses({ warehouses }: Probe): Finding[] {
   return [problem("warehouses", `none can be read (${ids(refused)}): ${error.message}`, hint)];
 }
 
-/** What to do about a response that cannot be used, besides what its message advises. */
+/** Returns advice about a response that cannot be used, in addition to the advice in its message. */
 function adviceFor(error: StocklotError | undefined): string {
   if (error instanceof RateLimitError)
     return "Other programs use the same limit. Try again in a minute, and give each program a part of the limit.";

@@ -9,7 +9,7 @@ import { deliveryPrefixes, storedNotations, valuePrefix } from "./keys.js";
 import type { ImportedLine, ImportSettings } from "./lines.js";
 
 /*
- * What the outbox has with the keys of the lines decides. A line is new, equal, or changed (the same key with another input).
+ * Compares the lines with the entries of the outbox that have their keys. A line is new, equal, or changed (the same key with another input).
  * A delivery has a name; `--key` without `--delivery` has keys that are known to the whole outbox.
  *
  *   a delivery                  without --corrects                    with --corrects
@@ -31,7 +31,7 @@ import type { ImportedLine, ImportSettings } from "./lines.js";
 /** How many lines of a file are in each state. */
 export type States = Partial<Record<OutboxState, number>>;
 
-/** What is stored, once the lines are. */
+/** What is stored once the lines are stored. */
 export interface Begun {
   /** Before this import, without what it replaces. */
   earlier: States;
@@ -87,7 +87,7 @@ async function compareAndStore(
   if (corrects) assertCorrects(compared, settings);
   else assertSame(compared, settings, lines.length);
   const toStore = [...added, ...changed.map(({ imported }) => imported)].map(({ entry }) => entry);
-  // Also if there is nothing to store: it refuses the outbox of another service.
+  // Called even if there is nothing to store, since it refuses the outbox of another service.
   await outbox.addIfSeen("import", toStore, { replaceRejected: corrects, seen });
   if (toStore.length === 0) {
     const { pending = 0, sending = 0, unknown = 0 } = earlier;
@@ -157,7 +157,7 @@ async function assertNotRewritten(
 
 const NOTHING_WAS_DONE = "Nothing was stored or sent.";
 
-/** Without --corrects, a delivery is new, or exactly the stored one. */
+/** Checks a file without --corrects: its delivery is new, or equals the stored one. */
 function assertSame({ added, changed, missing, isFirst }: Compared, settings: ImportSettings, count: number): void {
   const { name, keyColumn, deliveryName } = settings;
   if (isFirst) return;
@@ -190,7 +190,7 @@ function assertSame({ added, changed, missing, isFirst }: Compared, settings: Im
   );
 }
 
-/** With --corrects, rejected lines are replaced. */
+/** Checks a file with --corrects, which replaces rejected lines. */
 function assertCorrects({ added, changed, missing, isFirst }: Compared, settings: ImportSettings): void {
   const { name, deliveryName, keyColumn } = settings;
   if (isFirst)

@@ -67,7 +67,7 @@ export function importCommand(): Command {
   );
 }
 
-/** As an argument, instead of a file. */
+/** The argument for standard input, instead of a file. */
 const STANDARD_INPUT = "-";
 
 async function importRows(path: string, flags: ImportFlags): Promise<void> {

@@ -27,7 +27,7 @@ const inputShapeOf = (operation: ImportOperation): Readonly<Record<string, z.Zod
 
 export interface ImportSettings extends RowSource {
   operation: ImportOperation;
-  /** What messages call the file. */
+  /** The name of the file in messages. */
   name: string;
   /** The name of the delivery, which keys begin with; `undefined` if keys come from a column alone. */
   deliveryName: string | undefined;
@@ -44,7 +44,7 @@ export interface ImportedLine {
   line: number;
   entry: OutboxEntryInput;
   inputHash: string;
-  /** What its column has as its key; missing if the number of the line is the key. */
+  /** The value of the key column; missing if the number of the line is the key. */
   value?: string;
 }
 
@@ -71,7 +71,7 @@ function importedLine(
     if (spaces !== undefined) return [`${sku} ${spaces}`];
     const earlier = lineOfKey.get(key);
     if (earlier !== undefined) return [`the key "${key}" is that of line ${earlier}, too`];
-    // Those with the number of the line are unlike.
+    // Keys made of the number of the line always differ.
     if (settings.keyColumn !== undefined) lineOfKey.set(key, line);
     const entry = uncheckedAs<OutboxEntryInput>({ key, operation, input });
     return { line, entry, inputHash, ...(value !== undefined && { value }) };
@@ -109,7 +109,7 @@ interface Validation {
   lines: ImportedLine[];
   count: number;
   invalid: number;
-  /** Of the first invalid lines. */
+  /** The problems of the first invalid lines. */
   problems: { line: number; problems: string[] }[];
 }
 

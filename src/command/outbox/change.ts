@@ -18,7 +18,7 @@ export interface OutboxFlags extends ConnectionFlags {
   json?: true;
 }
 
-/** What an action works with. */
+/** The outbox and the entries that an action works with. */
 export interface Action {
   outbox: Outbox;
   /** The file or address of the outbox, for messages. */

@@ -87,7 +87,7 @@ function shownFieldsOf(input: unknown): [string, string][] {
   ]);
 }
 
-/** What the outbox looked for, and the lots that may be of this receipt. */
+/** Returns lines about what the outbox has looked for, and the lots that may belong to this receipt. */
 function evidenceOf(
   { operation, sentAt = 0, error, input }: OutboxEntry,
   mark: string,

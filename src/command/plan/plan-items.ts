@@ -81,6 +81,6 @@ async function planItemsOf(path: string, flags: PlanFlags): Promise<void> {
   );
 }
 
-/** In a CSV file, an empty cell is a missing field. */
+/** Returns a row of desired fields. In a CSV file, an empty cell is a missing field. */
 const rowOf = (fields: Record<string, unknown>, format: RowFormat): object =>
   format === "csv" ? Object.fromEntries(Object.entries(fields).filter(([, cell]) => cell !== "")) : fields;

@@ -38,15 +38,15 @@ export const withPlanning = (command: Command, ...example: string[]): Command =>
     ...example,
   );
 
-/** What the rows of a file are for a plan. */
+/** The meaning of the rows of a file for a plan. */
 interface PlannedRows extends RowFields {
-  /** What is read from the service. */
+  /** The records that are read from the service, for messages. */
   noun: "items" | "lots";
   /** A row with these fields; `undefined` if it is to be left out. */
   rowOf(fields: Record<string, unknown>, format: RowFormat): object | undefined;
 }
 
-/** What a plan is computed with. */
+/** The options with which a plan is computed. */
 type Planning = Required<Pick<PlanItemsOptions, "client" | "signal" | "onProgress">>;
 
 /** Where a row is. */
@@ -129,7 +129,7 @@ function describeWrongRows(error: unknown, paths: readonly string[], places: rea
   return new CommandError(`${[...others, ...problems.describe()].join("\n")}\nNothing was planned.`);
 }
 
-/** What is wrong with a quantity, in the words of a person who counts. */
+/** Describes what is wrong with a quantity, in the words of a person who counts. */
 function describeCell(cell: unknown, field: unknown, source: RowSource): string | undefined {
   if (field !== "counted") return undefined;
   if (typeof cell === "string") return describeNumber(cell, source);

@@ -31,7 +31,7 @@ export interface MirrorChange extends RecordChange {
 
 /** A change of one record of a resource. */
 export interface RecordChange {
-  /** What happened to the record. */
+  /** The kind of the change. */
   type: "added" | "changed" | "removed";
   /**
    * Identifies the record within the resource: `recNo` of a lot, `partNo` of an item or a stock level, the string
@@ -65,7 +65,7 @@ export const historyOptionSchema = () =>
     error: `must be false, or { days } with a number of days from above 0 to ${MAX_HISTORY_DAYS}`,
   });
 
-/** What differs between a record of the copy, if it has one, and a record of the list; `undefined` if nothing does. */
+/** Returns the differences between a record of the copy, if there is one, and a record of the list; `undefined` if there are none. */
 export function compareRecords(
   table: Table,
   key: RecordChange["key"],

@@ -24,7 +24,7 @@ import { RowCodec } from "./row-codec.js";
 import { deleteAll, deleteSql, type Statement, tableColumnsOf, upsertSql } from "./sql.js";
 import { countRecords, type ListRow, type ListState, NEW_LIST_STATE, readListRows, saveListRow } from "./status.js";
 
-/** What a page of a list has changed in the copy. */
+/** The changes that a page of a list has made in the copy. */
 export interface WrittenPage {
   added: number;
   changed: number;
@@ -234,7 +234,7 @@ WHERE ${field} > $1${scopeOf(list)} ORDER BY ${field} LIMIT ${NUMBERS_BATCH_SIZE
     const table = tableOf(list.resource);
     const rows = numbers.map((number) => [number]);
     const changes: RecordChange[] = [];
-    // Without a history nobody asks what they were.
+    // Removed records are only read if there is a history.
     for (let start = 0; this.#isRecorded(list) && start < numbers.length; start += RECORDS_PER_READ) {
       const records = await this.#read(list, numbers.slice(start, start + RECORDS_PER_READ));
       for (const [number, record] of records)

@@ -86,7 +86,7 @@ export const COPY_COLUMNS = {
   ...{ history_days: "decimal", seq: "integer", expired: "integer" },
 } as const satisfies Columns;
 
-/** What a copy consists of. */
+/** The tables and views of a copy. */
 export const RELATIONS = [
   ...["stocklot_mirror", "mirror_status", "changes", "stock"],
   ...["items", "lots", "stock_levels", "warehouse_stock_levels"],

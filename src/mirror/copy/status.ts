@@ -34,7 +34,7 @@ export interface MirrorListStatus {
   failedSince: number | null;
 }
 
-/** What is known of a list: what its row of `mirror_status` has. */
+/** The state of a list, as its row of `mirror_status` has it. */
 export interface ListState extends Omit<MirrorListStatus, "list" | "wID" | "records" | "lagMs"> {
   /** The service's clock when the last read began; `null` without a `Date` header. */
   since: number | null;

@@ -20,7 +20,7 @@ import type { MirrorReading } from "./list-reader.js";
 /** A reading of the whole list. */
 export type FullReading = Pick<MirrorReading, "numbers" | "hasAscended" | "unlisted" | "beganAt" | "since">;
 
-/** What was known before a pass. `records`: how many are in the copy. */
+/** What was known before a pass. `records`: how many records the copy has. */
 export type KnownBefore = Pick<ListState, "asOf" | "unlisted"> & { records: number };
 
 /** A full pass whose list was read to its end. */
@@ -41,7 +41,7 @@ export interface Guard {
 export const isSecondReadingDue = ({ hasAscended, unlisted }: FullReading, absent: readonly number[]): boolean =>
   !hasAscended && (absent.length > 0 || unlisted > 0);
 
-/** What a pass saves and removes. */
+/** The result of a pass: what is saved, and what is removed. */
 export function concludePass(pass: FullPass, before: KnownBefore, guard: Guard) {
   const { first, second, absent } = pass;
   const { beganAt, since } = first;

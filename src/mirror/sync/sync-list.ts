@@ -39,7 +39,7 @@ import { MirrorListReader, type MirrorReading } from "./list-reader.js";
  *      pass is due.
  */
 
-/** What the caller asks of a run. */
+/** The settings of a run. */
 export interface SyncSettings extends Guard {
   signal: AbortSignal | undefined;
   onProgress: ((progress: MirrorProgress) => unknown) | undefined;
@@ -159,7 +159,7 @@ export class ListSync {
     this.#counts.removed += removed.length;
   }
 
-  /** What is known of increments after a full pass that has found these records modified. */
+  /** Returns what is known of increments after a full pass that has found these records modified. */
   async #checkIncrements(
     { asOf, since, increments }: ListState,
     pass: MirrorReading,
