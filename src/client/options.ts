@@ -153,7 +153,7 @@ export interface ClientOptions {
   /**
    * A fetch function that sends the requests instead of undici. `globalThis.fetch` is looked up at each call, so that
    * tests can replace it. A network error that it throws becomes a `ConnectionError`, and a read is retried; any other
-   * exception is rethrown unchanged, and the call is not retried. A write counts as sent once the function was called: if it
+   * exception is rethrown, as a copy without secrets, and the call is not retried. A write counts as sent once the function was called: if it
    * fails in any way, the write is an `OutcomeUnknownError`. The function must not repeat a request by itself: that can
    * double a write.
    * @default none; the global `fetch` on runtimes where undici does not work (Bun, Workers, Deno without `--allow-env`)
