@@ -1,0 +1,24 @@
+import { expect, it } from "vitest";
+import { withoutCode } from "../../tools/website/markdown.js";
+import { allPages, lineAt } from "./support/markdown.js";
+
+/**
+ * In prose and tables, numbers are written like 1,000 and 20,000, and units like 300 ms, 30 s, 15 minutes, 23 hours,
+ * 90 days, 5 kB, 16 MiB and 90 %. These are the other forms.
+ */
+const OTHERWISE: Readonly<Record<string, RegExp>> = {
+  // A year is no quantity, nor is the number in a name.
+  "no comma between thousands": /(?<![\d.,#:/=-])(?<!RFC |ISO )(?!20\d\d\b|19\d\d\b)\d{4,}(?![\d-])/g,
+  "a space between thousands": /(?<![\d.,])\d{1,3}(?: \d{3})+(?!\d)/g,
+  "no space before the unit": /(?<![\w.#-])(?!429s)\d[\d,.]*(?:ms|s|sec|min|h|d|[kKM]i?B|%)(?!\w)/g,
+  "another name of the unit":
+    /(?<![\w-])\d[\d,.]* (?:sec|seconds?|milliseconds?|msec|min|mins|h|hrs?|d|KB|Kb|Mb|mb|kb|percent)(?!\w)/g,
+};
+
+it.each(Object.entries(OTHERWISE))("no number on the pages has %s", (_, pattern) => {
+  const found = allPages().flatMap(({ path, text }) => {
+    const prose = withoutCode(text.replace(/\]\([^)]*\)/g, (target) => target.replace(/[^\n]/g, "x")));
+    return [...prose.matchAll(pattern)].map((match) => `${path}:${lineAt(prose, match.index)}: ${match[0]}`);
+  });
+  expect(found).toEqual([]);
+});
