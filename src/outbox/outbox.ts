@@ -60,10 +60,17 @@ const NOBODY = "nobody";
  * @example
  * import { createOutbox, sqliteOutboxStore } from "stocklot/outbox";
  *
- * const outbox = createOutbox({ client, store: sqliteOutboxStore({ path: "outbox.db" }) });
- * await outbox.add({ key: "asn-4711-1", operation: "receive", input: { itemID: "BOLT-M8", units: 50, wid: 3, reasonCode: 1 } });
+ * const outbox = createOutbox({
+ *   client,
+ *   store: sqliteOutboxStore({ path: "outbox.db" }),
+ * });
+ * await outbox.add({
+ *   key: "asn-4711-1",
+ *   operation: "receive",
+ *   input: { itemID: "BOLT-M8", units: 50, wid: 3, reasonCode: 1 },
+ * });
  * const report = await outbox.run();
- * console.log(`${report.applied} applied, ${report.rejected} rejected, ${report.unknown} unknown`);
+ * console.log(report);
  * await outbox.close();
  * @throws ConfigurationError if an option is wrong, or if `settleMs` is less than the client's `timeoutMs`.
  */

@@ -54,7 +54,13 @@ const nameOf = (section: string) => /^#+ (?:`\w+` )?([\w$]+)/.exec(section)?.[1]
 function arranged(page: string): string {
   const [head = "", ...sections] = sectionsOf(page.replace(/^\*\*\*\n+/gm, "").replace(/^## .*\n+/gm, ""), 3);
   const named = sections.map((section) => ({ name: nameOf(section), text: withFoldedMembers(section) }));
-  if (!named.some(({ name }) => name === "InventoryClient")) return head + named.map(({ text }) => text).join("");
+  if (!named.some(({ name }) => name === "InventoryClient"))
+    return (
+      head +
+      inOrderOfUse(named)
+        .map(({ text }) => text)
+        .join("")
+    );
   const groups = GROUPS.map(([title, names], index) => {
     const isFirst = (name: string) => GROUPS.findIndex(([, each]) => each.test(name)) === index;
     // As listed, then all others.
@@ -64,6 +70,26 @@ function arranged(page: string): string {
     return `## ${title}\n\n${own.map(({ text }) => text).join("")}`;
   });
   return head + groups.join("");
+}
+
+interface NamedSection {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** What creates, other functions, then each type behind what mentions it. */
+function inOrderOfUse(sections: readonly NamedSection[]): NamedSection[] {
+  const functions = sections.filter(({ text }) => /^### [\w$]+\(\)/.test(text));
+  const placed = functions.sort(
+    (left, right) => Number(right.name.startsWith("create")) - Number(left.name.startsWith("create")),
+  );
+  // The loop also goes through what it adds.
+  for (const { text } of placed)
+    for (const [, anchor] of text.matchAll(/\(#([\w-]+)\)/g)) {
+      const section = sections.find(({ name }) => anchorOf(name) === anchor);
+      if (section && !placed.includes(section)) placed.push(section);
+    }
+  return [...placed, ...sections.filter((section) => !placed.includes(section))];
 }
 
 const titleOfPart = (part: string) => /^#+ (.*)/.exec(part)?.[1] ?? "";

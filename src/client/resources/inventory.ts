@@ -83,7 +83,8 @@ export class Inventory {
    * Source: `GET /Inventory`, `GET /Inventory/{wid}`.
    *
    * @example
-   * for await (const lot of client.inventory.listLots({ wid: 3 })) console.log(lot.recNo, lot.units);
+   * for await (const lot of client.inventory.listLots({ wid: 3 }))
+   *   console.log(lot.recNo, lot.units);
    * @throws PermissionError if the warehouse is out of the client's scope.
    */
   listLots(params: InventoryListParams = {}, options: ListOptions = {}): Paginator<Lot> {
@@ -149,7 +150,9 @@ export class Inventory {
    * the result lacks SKUs that do not exist.
    *
    * @example
-   * const levels = await client.inventory.getStockLevels(["BOLT-M8", "NUT-M8"], { wid: 3 });
+   * const levels = await client.inventory.getStockLevels(["BOLT-M8", "NUT-M8"], {
+   *   wid: 3,
+   * });
    * for (const [shortID, level] of levels) console.log(shortID, level?.available ?? 0);
    * @throws NotFoundError if some of the items do not exist: one error that names all of them, in `details.shortIDs` if there
    * are several.
@@ -206,7 +209,13 @@ export class Inventory {
    * Source: `POST /Inventory/Receive`.
    *
    * @example
-   * const { recNo } = await client.inventory.receive({ itemID: "BOLT-M8", units: 50, wid: 3, reasonCode: 1, spot: "A-01" });
+   * const { recNo } = await client.inventory.receive({
+   *   itemID: "BOLT-M8",
+   *   units: 50,
+   *   wid: 3,
+   *   reasonCode: 1,
+   *   spot: "A-01",
+   * });
    * @throws OutcomeUnknownError if it was sent and no usable response arrived: resend it only if {@link findReceipt}
    * reports "not-applied".
    */
@@ -238,7 +247,13 @@ export class Inventory {
    * @example
    * import { OutcomeUnknownError } from "stocklot";
    *
-   * const input = { itemID: "BOLT-M8", units: 50, wid: 3, reasonCode: 1, remark: "delivery 4711" };
+   * const input = {
+   *   itemID: "BOLT-M8",
+   *   units: 50,
+   *   wid: 3,
+   *   reasonCode: 1,
+   *   remark: "delivery 4711",
+   * };
    * try {
    *   await client.inventory.receive(input);
    * } catch (error) {
@@ -270,7 +285,13 @@ export class Inventory {
    * Source: `POST /Inventory/Move`.
    *
    * @example
-   * await client.inventory.move({ itemID: "BOLT-M8", units: 5, wid: 3, fromSpot: "A-01", toSpot: "B-07" });
+   * await client.inventory.move({
+   *   itemID: "BOLT-M8",
+   *   units: 5,
+   *   wid: 3,
+   *   fromSpot: "A-01",
+   *   toSpot: "B-07",
+   * });
    * @throws OutcomeUnknownError if it was sent and no usable response arrived.
    */
   move(input: MoveInput, options?: RequestOptions): Promise<TransactionResult> {
@@ -283,7 +304,13 @@ export class Inventory {
    * Source: `POST /Inventory/Issue`.
    *
    * @example
-   * await client.inventory.issue({ itemID: "BOLT-M8", units: 5, wid: 3, reasonCode: 2, reference: "order 4711" });
+   * await client.inventory.issue({
+   *   itemID: "BOLT-M8",
+   *   units: 5,
+   *   wid: 3,
+   *   reasonCode: 2,
+   *   reference: "order 4711",
+   * });
    * @throws OutcomeUnknownError if it was sent and no usable response arrived.
    */
   issue(input: IssueInput, options?: RequestOptions): Promise<TransactionResult> {
