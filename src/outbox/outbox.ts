@@ -55,7 +55,7 @@ const NOBODY = "nobody";
 
 /**
  * Creates an outbox: writes that survive the process. `add` stores them, `run` sends them. A write is never lost and
- * never applied twice, even if the process is killed at any moment. The guide "Reliable writes" lists the conditions.
+ * never applied twice, even if the process is killed at any moment. The guide "Outbox" lists the conditions.
  *
  * @example
  * import { createOutbox, sqliteOutboxStore } from "stocklot/outbox";
