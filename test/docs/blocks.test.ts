@@ -3,7 +3,7 @@ import { blocksOf, guides, MOST_CHARACTERS } from "./support/markdown.js";
 
 it(`code on the pages has at most ${MOST_CHARACTERS} characters per line`, () => {
   const tooLong = guides()
-    .flatMap((page) => blocksOf(page, "ts", "sh", "sql", "js"))
+    .flatMap((page) => blocksOf(page, "ts", "tsx", "js", "sh", "powershell", "sql", "json", "yaml", "dockerfile"))
     .flatMap(({ page, line, code }) =>
       code
         .split("\n")

@@ -37,7 +37,12 @@ function kindOf(tokens: Tokens, open: number): "stacked" | "matrix" | "narrow" {
   for (const row of rows)
     for (const [column, cell] of row.entries()) {
       cell.attrs = (cell.attrs ?? []).filter(([name]) => name !== "data-length");
-      if (column > 0 && headings.length > 2) cell.attrSet("data-column", textOf(headings[column] ?? ""));
+      const heading = textOf(headings[column] ?? "");
+      if (column > 0 && headings.length > 2) cell.attrSet("data-column", /\?$/.test(heading) ? heading : `${heading}:`);
+      // A style sheet can change what a class says.
+      const align = /text-align:(\w+)/.exec(cell.attrGet("style") ?? "")?.[1];
+      cell.attrs = cell.attrs.filter(([name]) => name !== "style");
+      if (align) cell.attrJoin("class", align);
     }
   if (lengths.filter((length) => length <= LONGEST_MARK).length > 1) return "matrix";
   return lengths.reduce((sum, length) => sum + length, 0) > MOST_BESIDE ? "stacked" : "narrow";
