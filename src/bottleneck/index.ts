@@ -61,7 +61,7 @@ const jobSlots = (bottleneck: Bottleneck): SlotSource => ({
           resolve({ end: () => finish() });
         });
       bottleneck.schedule({}, job).catch((error: unknown) => {
-        // One that expired has started: its request is in progress or has ended.
+        // A job that has expired has also started: its request is in progress or has ended.
         if (!hasStarted) reject(new NoSlots(`the Bottleneck refused a slot: ${messageOf(error)}`, { cause: error }));
       });
     }),

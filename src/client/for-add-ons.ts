@@ -17,8 +17,7 @@ export {
   type SlotSource,
   type Wait,
 } from "./limiter/rate-limiter.js";
-export { durationOf, requestsForList } from "./lists/effort.js";
-export { afterEveryChange, probeModifiedSince } from "./lists/modified-since.js";
+export { durationOf, isListCheaper, requestsForItems, requestsForList } from "./lists/effort.js";
 export { isSorted } from "./lists/sorted.js";
 export type {
   AttemptEnd,

@@ -1,7 +1,6 @@
 import { Command } from "commander";
-import { bookLotOf } from "../plan/for-rooms.js";
 import type { Item } from "../service/item.js";
-import type { Lot } from "../service/lot.js";
+import { isInStock, type Lot } from "../service/lot.js";
 import type { StockLevel } from "../service/stock-level.js";
 import { isNoSuchItem } from "../writes/refusal.js";
 import { type ConnectionFlags, withClient, withConnection } from "./connection.js";
@@ -55,7 +54,7 @@ function showItems(shortIDs: string[], flags: GetFlags): Promise<void> {
     const found: FoundStock[] = [];
     for (const [shortID, item] of items) {
       const lots = await client.inventory.getLots(shortID, { wid }, { signal });
-      const shown = all ? lots : lots.filter((lot) => bookLotOf(lot) !== undefined);
+      const shown = all ? lots : lots.filter(isInStock);
       found.push({ item, stockLevel: levels.get(shortID) ?? null, lots: shown, hidden: lots.length - shown.length });
     }
     if (json && found.length > 0) {
@@ -70,13 +69,13 @@ function showItems(shortIDs: string[], flags: GetFlags): Promise<void> {
   });
 }
 
-const QUANTITIES = ["available", "inStock", "onOrder", "onHold", "committed", "packed", "aSN"] as const;
+const QUANTITY_NAMES = ["available", "inStock", "onOrder", "onHold", "committed", "packed", "aSN"] as const;
 
 function describeStock({ item, stockLevel, lots, hidden }: FoundStock, wid: number | undefined): string {
   const bold = (text: string) => painter(process.stdout)("bold", text);
   const { partNo, shortID, description, category, uOM, discontinued } = item;
   const where = wid === undefined ? "all warehouses" : `warehouse ${wid}`;
-  const quantities = stockLevel && table(QUANTITIES, [QUANTITIES.map((name) => stockLevel[name])]);
+  const quantities = stockLevel && table(QUANTITY_NAMES, [QUANTITY_NAMES.map((name) => stockLevel[name])]);
   return [
     `${bold(printable(shortID))}  ${printable(description)}`,
     `partNo ${partNo}, category ${category}, unit ${printable(uOM)}${discontinued ? ", discontinued" : ""}`,

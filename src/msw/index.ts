@@ -36,7 +36,7 @@ export function sandboxHandlers(
   if (!url) {
     throw configurationError("sandboxHandlers", [{ path: ["baseUrl"], message: "must be a URL" }]);
   }
-  // As in the URL of a request: without a default port, with the host in its ASCII form.
+  // The form that the URL of a request has: without a default port, and with the host in ASCII.
   const base = url.href.replace(/\/+$/, "");
   const path = new RegExp(`^${base.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")}(?:/|$)`);
   return [

@@ -15,7 +15,7 @@ import {
 import type { AttemptEnd, CallEnd, CallInfo, CallObservation } from "../client/for-add-ons.js";
 import type { HookEvents } from "../client/index.js";
 import { callSafely, isTrue, settle } from "../shared/time/callback.js";
-import { type Endpoint, endpointOf, outcomeAttributes } from "./attributes.js";
+import { outcomeAttributes, type TracedEndpoint, tracedEndpointOf } from "./attributes.js";
 import type { Metrics } from "./metrics.js";
 
 /** Set by any instrumentation of undici, which then propagates the context itself. */
@@ -46,7 +46,7 @@ export class CallSpan implements CallObservation {
     this.#attributes = observed.endpoint.attributes;
     this.#context = trace.setSpan(observed.parent, observed.span);
     this.#span = observed.isRecording ? observed.span : undefined;
-    // Not before: it takes time, and no sampler needs it beside the template.
+    // Set only now, because it takes time and samplers already have the template.
     callSafely(() => this.#span?.setAttribute("url.full", info.url));
     metrics?.addClient(info.client);
   }
@@ -57,8 +57,8 @@ export class CallSpan implements CallObservation {
    */
   static start(tracer: Tracer, metrics: Metrics | undefined, info: CallInfo): CallSpan | undefined {
     const parent = context.active();
-    const endpoint = endpointOf(info);
-    // Not CLIENT: each attempt is a request of its own.
+    const endpoint = tracedEndpointOf(info);
+    // INTERNAL instead of CLIENT, since each attempt is a request of its own.
     const { name, attributes } = endpoint;
     const span = startSpan(tracer, name, { kind: SpanKind.INTERNAL, attributes, parent });
     const isRecording = isTrue(span.isRecording());
@@ -135,7 +135,7 @@ interface Observed {
   parent: Context;
   span: Span;
   isRecording: boolean;
-  endpoint: Endpoint;
+  endpoint: TracedEndpoint;
 }
 
 export function startSpan(

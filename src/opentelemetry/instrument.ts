@@ -71,7 +71,7 @@ export function instrumentStocklot(options: InstrumentOptions = {}): () => void 
   };
 }
 
-/** What the API uses as long as no SDK was set up. */
+/** The provider that the API uses as long as no SDK was set up. */
 const noProvider = /* @__PURE__ */ new ProxyTracerProvider().getDelegate();
 
 const hasNoDelegate = (provider: TracerProvider) =>
@@ -86,7 +86,7 @@ function samplesNothing(tracer: Tracer): boolean {
     const sampler = fieldOf(tracer, "_sampler");
     return sampler !== undefined && String(sampler) === "AlwaysOffSampler";
   } catch {
-    // Not a tracer of the SDK.
+    // It is no tracer of the SDK.
     return false;
   }
 }

@@ -34,7 +34,7 @@ function observeRateLimits(meter: Meter) {
     meter.createObservableUpDownCounter(`stocklot.rate_limit.${name}`, { description, unit });
   const queued = gauge("queue.length", "Calls that wait for a slot of the rate limit.", "{call}");
   const available = gauge("slots.available", "Slots of the rate limit that are free.", "{slot}");
-  /** By origin. Weak, so that clients that are no longer used can be collected. */
+  /** Limiters by origin. Held weakly, so that clients that are no longer used can be collected. */
   const clients = new Map<string, Set<WeakRef<ClientState>>>();
   const known = new WeakSet<ClientState>();
   const observe: BatchObservableCallback = (result) => {

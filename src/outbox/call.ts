@@ -1,3 +1,4 @@
+import { BACKGROUND } from "../bulk/requests.js";
 import { onRetry, uncheckedAs } from "../client/for-add-ons.js";
 import { InputValidationError, type InventoryClient, type RequestOptions, StocklotError } from "../client/index.js";
 import { onAbort } from "../shared/time/abort.js";
@@ -7,11 +8,8 @@ import { isIdempotent, methodOf, type OutboxOperation } from "../writes/operatio
 import { concernsAllWrites, isRefusal } from "../writes/refusal.js";
 import { inputOf, type StoredEntry } from "./entry.js";
 
-/** Options of all requests of a run: other calls take precedence, and waiting for them is no failure. */
-export const BACKGROUND = { priority: "low", totalTimeoutMs: Infinity } as const;
-
-/** What a call needs of its run. */
-export interface Sender {
+/** What a call asks of its run. */
+export interface AttemptGate {
   client: InventoryClient;
   /** Stores that an attempt begins; `undefined` if it must not. */
   begin(entry: StoredEntry, clockAheadMs: number | null): Promise<StoredEntry | undefined>;
@@ -51,7 +49,7 @@ export interface CallEnd {
  * Calls the method of an entry: one attempt, and those after a 401 or a pause, which are known not to have been applied. Each
  * is stored as `sending` before it is sent, and as `pending` again while the next one waits.
  */
-export async function callForEntry(sender: Sender, before: StoredEntry): Promise<CallEnd> {
+export async function callForEntry(gate: AttemptGate, before: StoredEntry): Promise<CallEnd> {
   let entry = before;
   let wasSent = false;
   const abort = new AbortController();
@@ -59,18 +57,18 @@ export async function callForEntry(sender: Sender, before: StoredEntry): Promise
   let stopTimer = () => {};
   // What is in flight when the run is stopped has the time of one attempt. What waits longer, waits for a pause to end.
   const stop = () => {
-    if (wasSent) stopTimer = startTimer(sender.client.timeoutMs, interrupt);
+    if (wasSent) stopTimer = startTimer(gate.client.timeoutMs, interrupt);
     else interrupt();
   };
   let beginning: Promise<unknown> = Promise.resolve();
   let takenBack: Promise<unknown> = Promise.resolve();
   let endRequest = () => {};
   const begin = async (clockAheadMs: number | undefined) => {
-    const begun = await sender.begin(entry, clockAheadMs ?? null);
+    const begun = await gate.begin(entry, clockAheadMs ?? null);
     if (!begun) throw new Interrupted();
     entry = begun;
   };
-  const stops = [onAbort(sender.lost, interrupt), onAbort(sender.stopped, stop)];
+  const stops = [onAbort(gate.lost, interrupt), onAbort(gate.stopped, stop)];
   const options: RequestOptions = {
     ...BACKGROUND,
     retry: { maxRetries: 0 },
@@ -81,10 +79,10 @@ export async function callForEntry(sender: Sender, before: StoredEntry): Promise
       beginning = begin(clockAheadMs);
       await beginning;
       return () => {
-        if (!sender.mayBegin()) throw new Interrupted();
+        if (!gate.mayBegin()) throw new Interrupted();
         wasSent = true;
-        endRequest = sender.inFlight.begin();
-        sender.onRequest();
+        endRequest = gate.inFlight.begin();
+        gate.onRequest();
       };
     },
   };
@@ -92,15 +90,15 @@ export async function callForEntry(sender: Sender, before: StoredEntry): Promise
     onRetry(options.beforeSend, () => {
       wasSent = false;
       endRequest();
-      if (sender.stopped.aborted) interrupt();
+      if (gate.stopped.aborted) interrupt();
       if (before.state !== "pending") return;
-      takenBack = sender.takeBack(entry).then((stored) => {
+      takenBack = gate.takeBack(entry).then((stored) => {
         entry = stored;
       });
     });
   try {
-    if (!sender.mayBegin()) interrupt();
-    const result = await methodOf(sender.client, entry.operation, options)(uncheckedAs<never>(inputOf(entry)));
+    if (!gate.mayBegin()) interrupt();
+    const result = await methodOf(gate.client, entry.operation, options)(uncheckedAs<never>(inputOf(entry)));
     return { outcome: "applied", entry, result };
   } catch (error) {
     endRequest();

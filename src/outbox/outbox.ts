@@ -39,8 +39,9 @@ import {
   watchOptionsSchema,
 } from "./options.js";
 import type { OutboxReport, OutboxSummary } from "./report.js";
-import { holdLock, type RunSettings, runItem, runOutbox } from "./run.js";
+import { runItem, runOutbox } from "./run.js";
 import type { OnWait } from "./sender-lock.js";
+import { type SenderSettings, SendingPeriod } from "./sending-period.js";
 import type { EntryChange, OpenStore, SeenKeys } from "./store.js";
 import type { Opened } from "./stores.js";
 
@@ -309,21 +310,19 @@ export class Outbox {
     const settings = this.#runSettings(method);
     this.#isServiceChecked = false;
     await this.#whileWanted({ ...settings, signal }, method, (wanted) => {
-      return holdLock(wanted, { signal, isDone: async () => false }, async (lock, stop, store) => {
-        const parts = { ...wanted, store };
+      return SendingPeriod.during(wanted, { signal, isDone: async () => false }, async (period) => {
+        const { lock, store } = period;
         await work({
-          signal: stop.signal,
+          signal: period.stop.signal,
           addBound: async (given) => {
             const { mark = "remark" } = this.#options;
             const entries = newEntries(method, given, mark, (index) => [index]);
             const bound = entries.map((entry) => ({ ...markedEntry(entry, store.id, mark), boundTo: lock.name }));
             return await store.add(method, bound);
           },
-          runItem: (itemID, until, failures, limits) =>
-            runItem(parts, { lock, stop: stop.signal, lane: laneOf(itemID), until, failures, ...limits }),
+          runItem: (itemID, until, failures, limits) => runItem(period, laneOf(itemID), { until, failures, ...limits }),
           settle: async ({ lane }, settlesSince) => {
-            const failures = new FailuresInARow();
-            await runItem(parts, { lock, stop: stop.signal, lane, until: Infinity, failures, settlesSince });
+            await runItem(period, lane, { until: Infinity, failures: new FailuresInARow(), settlesSince });
           },
           settleMs: lock.settleMs,
         });
@@ -389,9 +388,9 @@ export class Outbox {
 
   /** Works with the store, whose waits end a lease after the signal has aborted and the calls in flight have ended. */
   #whileWanted<T>(
-    { signal, ...settings }: Omit<RunSettings, "store"> & { signal: AbortSignal | null | undefined },
+    { signal, ...settings }: Omit<SenderSettings, "store"> & { signal: AbortSignal | null | undefined },
     method: string,
-    work: (settings: RunSettings) => Promise<T>,
+    work: (settings: SenderSettings) => Promise<T>,
   ): Promise<T> {
     const end = new LateEnd(settings.leaseMs);
     if (signal) end.follow(signal, settings.inFlight);
@@ -409,7 +408,7 @@ export class Outbox {
   }
 
   /** The end is that of now: the outbox may be closed while the store is being opened. */
-  #runSettings(method: string): Omit<RunSettings, "store"> {
+  #runSettings(method: string): Omit<SenderSettings, "store"> {
     const { client, settleMs = DEFAULT_SETTLE_MS, leaseMs = DEFAULT_LEASE_MS } = this.#options;
     const inFlight = new InFlight(this.#inFlight);
     const closed = this.#closed.signal;

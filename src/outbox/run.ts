@@ -1,26 +1,28 @@
+import { BulkRequests } from "../bulk/requests.js";
 import { durationOf } from "../client/for-add-ons.js";
-import { type InventoryClient, PaginationError, type RequestOptions, TimeoutError } from "../client/index.js";
+import { type InventoryClient, PaginationError, TimeoutError } from "../client/index.js";
 import { onAbort } from "../shared/time/abort.js";
 import { callSafely } from "../shared/time/callback.js";
 import { monotonicNowMs, startTimer } from "../shared/time/clock.js";
 import { sleep } from "../shared/time/wait.js";
 import { fieldOf } from "../shared/unknown.js";
-import { type InFlight, LateEnd } from "../storage/database.js";
+import type { InFlight } from "../storage/database.js";
 import { refusalOf } from "../storage/storage-failure.js";
 import { FailuresInARow } from "../writes/failures-in-a-row.js";
 import { isIdempotent } from "../writes/operation.js";
 import { concernsAllWrites, isLastingRefusal } from "../writes/refusal.js";
-import { BACKGROUND, callForEntry, Interrupted, type Sender } from "./call.js";
+import { type AttemptGate, callForEntry, Interrupted } from "./call.js";
 import { entryOf, errorJson, parsed, type StoredEntry } from "./entry.js";
 import { type Found, lookAfterRefusal, lookAtItem, lookForLot, type Search } from "./find-outcome.js";
 import type { OutboxRunOptions } from "./options.js";
 import type { OutboxReport } from "./report.js";
-import { type LockTimes, type OnWait, SenderLock } from "./sender-lock.js";
+import type { SenderLock } from "./sender-lock.js";
+import { NOT_SENT_IN_TIME, type SenderSettings, SendingPeriod } from "./sending-period.js";
 import type { EntryChange, OpenStore, SendFilter } from "./store.js";
 
 /*
- * One run at a time sends (sender-lock.ts). It cancels what is pending and bound to another sender. Then it takes the first
- * unsettled entry of each item, several items at once:
+ * One run at a time sends (sender-lock.ts, sending-period.ts). It cancels what is pending and bound to another sender. Then it
+ * takes the first unsettled entry of each item, several items at once:
  *
  *   state                    what the run does
  *   pending                  begins an attempt, which makes it `sending`, and calls the method; one bound to another sender is
@@ -43,6 +45,20 @@ import type { EntryChange, OpenStore, SendFilter } from "./store.js";
  *                            until the next run; the run ends if every other entry would fail in the same way
  *   interrupted              the same, without an error
  *
+ *   signal           is aborted by                                   ends
+ *   closed           `outbox.close()`                                the period
+ *   the caller's     the caller of `run`, or of a plan's `apply`     the period
+ *   lock.lost        a heartbeat that is late or refused; a clock    the period, and the requests in flight
+ *                    that was set; the release of the lock
+ *   period.stop      the three above; in `runOutbox`, a failure      every wait of the run, and each call that is not sent yet.
+ *                    that concerns all writes                        A call in flight has the time of one attempt left
+ *   stop of an item  period.stop; in `runItem`, the time that the    the same, for the item
+ *                    caller has set, or such a failure
+ *   of a call        lock.lost; `stop` of its run, see there         the request (call.ts)
+ *   LateEnd          a lease after `closed` or the caller's, and     every wait for the store. Until then, what became of the
+ *                    after the end of the requests in flight; a      requests is stored
+ *                    lease after lock.lost
+ *
  * No time is stored: a run that finds an entry `sending` counts from its own begin, since the process that has sent it had
  * lost the lock before.
  */
@@ -59,39 +75,26 @@ const RECEIPTS_PER_READING = 100;
 /** How often the database may refuse a change before the run ends with its reason: an outcome that is not stored may be unknown. */
 const MAX_REFUSALS = { lasting: 5, passing: 60 } as const;
 
-export interface RunSettings extends LockTimes {
-  client: InventoryClient;
-  store: OpenStore;
-  /** Aborted when the outbox is closed. */
-  closed: AbortSignal;
-  /** The requests that are under way. */
-  inFlight: InFlight;
-  onWait?: OnWait | undefined;
-}
-
 /** What a run has counted so far. */
 type Results = Record<"applied" | "rejected" | "unknown" | "requests", number>;
 
-export async function runOutbox(settings: RunSettings, options: OutboxRunOptions): Promise<OutboxReport> {
+const noResults = (): Results => ({ applied: 0, rejected: 0, unknown: 0, requests: 0 });
+
+export async function runOutbox(settings: SenderSettings, options: OutboxRunOptions): Promise<OutboxReport> {
   const startedAt = monotonicNowMs();
   const { store } = settings;
-  const results = { applied: 0, rejected: 0, unknown: 0, requests: 0 };
+  const { signal } = options;
+  const results = noResults();
   const filter = { upTo: await store.lastPlace() };
   const failures = new FailuresInARow();
   const isDone = async () => (await store.next(1, filter)).length === 0;
-  const sent: SentBefore = { heldSince: 0, endedAt: new Map() };
-  let previous: SenderLock | undefined;
+  let previous: SendingPeriod | undefined;
   // A process that was silent for too long has lost the lock, and waits for it again.
   for (let isLost = true; isLost; ) {
-    isLost = await holdLock(settings, { signal: options.signal, isDone, previous }, async (lock, stop, held) => {
-      if (!lock.isContinued) {
-        sent.heldSince = monotonicNowMs();
-        sent.endedAt.clear();
-      }
-      previous = lock;
-      const parts = { settings: { ...settings, store: held }, options, filter, results, lock, stop, failures, sent };
-      await new OutboxRun(parts).send();
-      return !lock.isHeld;
+    isLost = await SendingPeriod.during(settings, { signal, isDone, previous }, async (period) => {
+      previous = period;
+      await new OutboxRun(period, { options, filter, results, failures, stop: period.stop }).send();
+      return !period.lock.isHeld;
     });
   }
   const { toSend: pending, unknown } = await store.countUnsettled();
@@ -99,11 +102,8 @@ export async function runOutbox(settings: RunSettings, options: OutboxRunOptions
   return { applied, rejected, unknown, pending, requests, durationMs: monotonicNowMs() - startedAt };
 }
 
-/** What is sent of one item while the lock is held. */
-interface HeldRun {
-  lock: SenderLock;
-  stop: AbortSignal;
-  lane: string;
+/** How far one item is worked on. */
+interface ItemLimits {
   /** By the monotonic clock. */
   until: number;
   /** Those of the items before. */
@@ -116,119 +116,48 @@ interface HeldRun {
   settlesSince?: number;
 }
 
-/** Sends what is open of one item until a time, while the lock is held. Returns the number of requests. */
+/** Sends what is open of one item. Returns the number of requests. */
 export async function runItem(
-  settings: RunSettings,
-  { lock, stop, lane, until, failures, maxUncertain, upTo = Number.MAX_SAFE_INTEGER, settlesSince }: HeldRun,
+  period: SendingPeriod,
+  lane: string,
+  { until, failures, maxUncertain, upTo = Number.MAX_SAFE_INTEGER, settlesSince }: ItemLimits,
 ): Promise<number> {
-  const results = { applied: 0, rejected: 0, unknown: 0, requests: 0 };
-  const filter = { upTo, lane };
-  const own = new AbortController();
-  const end = () => own.abort(new Interrupted());
-  if (stop.aborted) return 0;
-  const stops = [onAbort(stop, end), startTimer(until - monotonicNowMs(), end)];
+  if (period.stop.signal.aborted) return 0;
+  const [results, stop] = [noResults(), new AbortController()];
+  const end = () => stop.abort(new Interrupted());
+  const stops = [onAbort(period.stop.signal, end), startTimer(until - monotonicNowMs(), end)];
+  const heldSince = settlesSince ?? monotonicNowMs();
+  const limits = { maxUncertain, heldSince, settlesOnly: settlesSince !== undefined };
   try {
-    const sent = settlesSince === undefined ? undefined : { heldSince: settlesSince, endedAt: new Map() };
-    const limits = { maxUncertain, settlesOnly: settlesSince !== undefined };
-    const parts = {
-      settings,
-      options: { concurrency: 1 },
-      filter,
-      results,
-      lock,
-      stop: own,
-      failures,
-      sent,
-      ...limits,
-    };
-    await new OutboxRun(parts).send();
+    const options = { concurrency: 1 };
+    await new OutboxRun(period, { options, filter: { upTo, lane }, results, failures, stop, ...limits }).send();
   } finally {
     for (const stopListening of stops) stopListening();
   }
   return results.requests;
 }
 
-/**
- * Works while no other process sends. `stop` is aborted when nothing more may be sent; a lease after that and the end of the
- * requests in flight, all waits for the store that `work` receives end. Returns false if there was nothing to do.
- *
- * @throws the reason of the signal, or of the end of the outbox; a `StorageError` if the database has lost commits.
- */
-export async function holdLock(
-  settings: RunSettings,
-  {
-    signal,
-    isDone,
-    previous,
-  }: {
-    signal: AbortSignal | null | undefined;
-    isDone: () => Promise<boolean>;
-    previous?: SenderLock | undefined;
-  },
-  work: (lock: SenderLock, stop: AbortController, store: OpenStore) => Promise<boolean>,
-): Promise<boolean> {
-  const { closed, leaseMs, inFlight, onWait } = settings;
-  const signals = signal ? [closed, signal] : [closed];
-  const throwIfAborted = () => {
-    for (const one of signals) one.throwIfAborted();
-  };
-  throwIfAborted();
-  const stop = new AbortController();
-  const stops = signals.map((one) => onAbort(one, () => stop.abort(one.reason)));
-  const end = new LateEnd(leaseMs);
-  for (const one of signals) end.follow(one, inFlight);
-  const store = settings.store.endingWith(end.signal);
-  try {
-    const lock = await SenderLock.acquire(store, settings, { signal: stop.signal, isDone, previous, onWait });
-    if (!lock) throwIfAborted();
-    if (!lock) return false;
-    stops.push(onAbort(lock.lost, () => stop.abort(lock.lost.reason)));
-    end.follow(lock.lost);
-    const canceled = store.cancelBound(lock.name, Date.now(), errorJson(NOT_SENT_IN_TIME));
-    const result = await canceled
-      .then(() => work(lock, stop, store))
-      .finally(async () => {
-        const failure = await lock.release();
-        if (failure) throw failure;
-      });
-    throwIfAborted();
-    return result;
-  } finally {
-    for (const stopListening of stops) stopListening();
-    end.stop();
-  }
-}
-
-/** What a run knows of its own attempts, if it has lost the lock and taken it again before anybody else. By the monotonic clock. */
-interface SentBefore {
-  /** Since when nobody else has sent. */
-  heldSince: number;
-  /** When the last call for an item ended. */
-  endedAt: Map<string, number>;
-}
-
-interface RunParts {
-  settings: RunSettings;
+interface RunParts extends Pick<ItemLimits, "failures" | "maxUncertain"> {
   options: OutboxRunOptions;
   filter: SendFilter;
   results: Results;
-  lock: SenderLock;
   /** Aborted when nothing more may be sent. */
   stop: AbortController;
-  failures: FailuresInARow;
-  sent?: SentBefore | undefined;
-  maxUncertain?: number | undefined;
+  /** Since when nobody has sent, by the monotonic clock; missing: what the period knows of the item. */
+  heldSince?: number;
   settlesOnly?: boolean;
 }
 
-class OutboxRun implements Sender {
+class OutboxRun implements AttemptGate {
   readonly client: InventoryClient;
   readonly stopped: AbortSignal;
   readonly lost: AbortSignal;
   readonly inFlight: InFlight;
+  readonly #period: SendingPeriod;
   readonly #parts: RunParts;
   readonly #store: OpenStore;
   readonly #lock: SenderLock;
+  readonly #reader: BulkRequests;
   readonly #startedAt = monotonicNowMs();
   /** Items that are worked on. */
   readonly #busy = new Map<string, Promise<void>>();
@@ -245,15 +174,16 @@ class OutboxRun implements Sender {
   /** Items that may have lots of a move above the highest number that was read: such a lot has no mark. */
   readonly #moved = new Set<string>();
 
-  constructor(parts: RunParts) {
+  constructor(period: SendingPeriod, parts: RunParts) {
+    this.#period = period;
     this.#parts = parts;
-    const { settings, lock, stop } = parts;
-    this.client = settings.client;
-    this.inFlight = settings.inFlight;
-    this.#store = settings.store;
-    this.#lock = lock;
-    this.stopped = stop.signal;
-    this.lost = lock.lost;
+    this.client = period.settings.client;
+    this.inFlight = period.settings.inFlight;
+    this.#store = period.store;
+    this.#lock = period.lock;
+    this.stopped = parts.stop.signal;
+    this.#reader = new BulkRequests({ client: this.client, signal: this.stopped, counter: parts.results });
+    this.lost = period.lock.lost;
   }
 
   async send(): Promise<void> {
@@ -306,9 +236,9 @@ class OutboxRun implements Sender {
 
   /** Works on the first entry of an item until it is settled or unknown, or the item is left alone. */
   async #work(first: StoredEntry): Promise<void> {
-    const { sent, maxUncertain = MAX_UNCERTAIN, settlesOnly } = this.#parts;
-    const since = sent ? (sent.endedAt.get(first.lane) ?? sent.heldSince) : this.#startedAt;
-    let settlesAt = since + this.#lock.settleMs;
+    const { heldSince, maxUncertain = MAX_UNCERTAIN, settlesOnly } = this.#parts;
+    const { endedAt, heldSince: periodSince } = this.#period;
+    let settlesAt = (heldSince ?? endedAt.get(first.lane) ?? periodSince) + this.#lock.settleMs;
     let current: StoredEntry | undefined = first;
     if (first.operation === "move") this.#moved.add(first.lane);
     for (let uncertain = 0; current && this.mayBegin(); ) {
@@ -327,7 +257,7 @@ class OutboxRun implements Sender {
       }
       if (before.operation === "receive") await this.#readLastRecNo(before.lane);
       const { outcome, entry, result, error } = await callForEntry(this, before);
-      sent?.endedAt.set(entry.lane, monotonicNowMs());
+      endedAt.set(entry.lane, monotonicNowMs());
       if (outcome !== "interrupted" && this.#parts.failures.add(entry.lane, error)) {
         this.#fail(error);
         if (error instanceof Error) error.message += ` It failed for several items in a row, last for "${entry.key}".`;
@@ -385,7 +315,7 @@ class OutboxRun implements Sender {
   async #look(entry: StoredEntry, look: (search: Search) => Promise<Found | undefined>): Promise<Found | undefined> {
     const pause = () => this.#waitUntil(monotonicNowMs() + Math.min(LOOK_AGAIN_MS, this.#lock.settleMs));
     try {
-      const search = { client: this.client, store: this.#store, entry, options: this.#readOptions(), pause };
+      const search = { client: this.client, store: this.#store, entry, options: this.#reader.options, pause };
       const found = await look(search);
       return found?.outcome === "unclear" && this.stopped.aborted ? undefined : found;
     } catch (error) {
@@ -400,14 +330,6 @@ class OutboxRun implements Sender {
     }
   }
 
-  /** Options of requests that read. */
-  #readOptions(): RequestOptions {
-    const onResponse = ({ attempts }: { attempts: number }) => {
-      this.#parts.results.requests += attempts;
-    };
-    return { ...BACKGROUND, signal: this.stopped, onResponse };
-  }
-
   /**
    * Reads the highest record number before the first receipt of the run, and again after many and after a move of the same item:
    * the lot of a receipt is looked for above it. If that fails, the whole list is read when a receipt has to be looked up.
@@ -415,7 +337,7 @@ class OutboxRun implements Sender {
   async #readLastRecNo(lane: string): Promise<void> {
     const wasMoved = this.#moved.delete(lane);
     if (this.#receipts % RECEIPTS_PER_READING === 0 || wasMoved)
-      this.#lastRecNoRead = this.client.inventory.receiptLookup.readLastRecNo(this.#readOptions()).catch(() => {});
+      this.#lastRecNoRead = this.client.inventory.receiptLookup.readLastRecNo(this.#reader.options).catch(() => {});
     this.#receipts += 1;
     await this.#lastRecNoRead;
   }
@@ -530,17 +452,12 @@ class OutboxRun implements Sender {
   }
 
   #reportWait(): void {
-    if (this.#settlesAt.length > 0) this.#parts.settings.onWait?.("outcome", this.#settlingMs);
+    if (this.#settlesAt.length > 0) this.#period.settings.onWait?.("outcome", this.#settlingMs);
   }
 }
 
 /** An attempt was applied whose entry another sender has decided about meanwhile. */
 class LateOutcome extends Error {}
-
-const NOT_SENT_IN_TIME = {
-  name: "StaleEntry",
-  message: "It was not sent while the apply that added it ran, and what it is based on may have changed since.",
-};
 
 const appliedChange = (result: unknown): EntryChange => ({
   state: "applied",

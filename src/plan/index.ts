@@ -17,6 +17,7 @@ export type { DesiredItem } from "./items/desired.js";
 export type { ItemChange, ItemPlanCounts, ReportedItem } from "./items/document.js";
 export type { ItemPlan } from "./items/item-plan.js";
 export { type PlanItemsOptions, planItems } from "./items/plan-items.js";
+export type { Plan } from "./plan.js";
 export { readPlan } from "./read-plan.js";
 export type { ReadProgress } from "./reader.js";
 export type { PlanApplyOptions, PlanEstimate } from "./report.js";

@@ -1,15 +1,20 @@
-import { requestsForList } from "../client/for-add-ons.js";
+import type { ReadWith } from "../bulk/requests.js";
+import { isListCheaper } from "../client/for-add-ons.js";
 import type { Item } from "../service/item.js";
 import type { ItemListParams } from "../service/list-params.js";
 import { isNoSuchItem } from "../writes/refusal.js";
-import type { ReadWith } from "./reader.js";
 
 /**
  * The items with these SKUs; one that does not exist is missing. `listed`: how many items the service lists. Either they are
- * read singly or the list is, whichever takes fewer requests.
+ * read singly or the list is, whichever takes fewer requests. `keyOf`: what SKUs in the list are compared by.
  */
-export async function readItems(reader: ReadWith, skus: readonly string[], listed: number): Promise<Map<string, Item>> {
-  if (skus.length > requestsForList(listed)) return readList(reader, skus, { includeDiscontinued: true });
+export async function readItems(
+  reader: ReadWith,
+  skus: readonly string[],
+  listed: number,
+  keyOf?: (sku: string) => string,
+): Promise<Map<string, Item>> {
+  if (isListCheaper(skus.length, listed)) return readList(reader, skus, { includeDiscontinued: true }, keyOf);
   const items = new Map<string, Item>();
   for (const sku of skus) {
     const item = await readItem(reader, sku);
@@ -37,7 +42,7 @@ export async function readModifiedItems(
 ): Promise<Map<string, Item>> {
   const params = { includeDiscontinued: true, modifiedSince: new Date(since) };
   const count = await countItems(reader, params);
-  return requestsForList(count) < skus.length ? readList(reader, skus, params) : new Map();
+  return isListCheaper(skus.length, count) ? readList(reader, skus, params) : new Map();
 }
 
 async function countItems({ client, options }: ReadWith, params: ItemListParams): Promise<number> {
@@ -49,11 +54,13 @@ async function readList(
   { client, options }: ReadWith,
   skus: readonly string[],
   params: ItemListParams,
+  keyOf = (sku: string) => sku,
 ): Promise<Map<string, Item>> {
-  const wanted = new Set(skus);
+  const wanted = new Map(skus.map((sku) => [keyOf(sku), sku]));
   const items = new Map<string, Item>();
   for await (const item of client.items.list(params, { ...options, gapless: true })) {
-    if (wanted.has(item.shortID)) items.set(item.shortID, item);
+    const sku = wanted.get(keyOf(item.shortID));
+    if (sku !== undefined) items.set(sku, item);
   }
   return items;
 }

@@ -1,8 +1,5 @@
-import * as z from "zod";
-import { durationOf } from "../client/for-add-ons.js";
 import { ConnectionError, type InventoryClient } from "../client/index.js";
 import { abortSignalSchema, functionSchemaOf, inventoryClientSchema } from "../shared/option.js";
-import { integer, lazy } from "../shared/schema.js";
 
 /** Options of `plan.apply`. */
 export interface PlanApplyOptions {
@@ -34,15 +31,6 @@ export interface PlanEstimate {
   durationMs: number;
 }
 
-/** A shared limit of 100 requests per minute, a tenth of which is reserved. */
-const DOCUMENTED_ALLOWANCE = { available: 90, share: 90, intervalMs: 60_000, pausedMs: 0 };
-
-/** Within the rate limit of the client that made the plan; of a plan that was read, within the documented limit. */
-export const estimateOf = (requests: number, client: InventoryClient | undefined): PlanEstimate => ({
-  requests,
-  durationMs: durationOf(requests, client?.bulkAllowance ?? DOCUMENTED_ALLOWANCE),
-});
-
 /** No write is based on older readings. */
 export const MAX_AGE_MS = 600_000;
 
@@ -65,5 +53,3 @@ export class SlowItems {
     );
   }
 }
-
-export const textOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject({ limit: integer().min(0).optional() }));

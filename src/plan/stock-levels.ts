@@ -1,7 +1,7 @@
+import type { ReadWith } from "../bulk/requests.js";
 import { type ItemScope, NotFoundError } from "../client/index.js";
 import type { Item } from "../service/item.js";
 import type { StockLevel } from "../service/stock-level.js";
-import type { ReadWith } from "./reader.js";
 
 const QUANTITIES = ["inStock", "onOrder", "onHold", "committed", "packed", "aSN"] as const;
 

@@ -5,7 +5,7 @@ import { afterMs, race } from "../shared/time/wait.js";
 import { messageOf } from "../shared/unknown.js";
 
 /**
- * What is used of the caller's ioredis client, a `Redis` or a `Cluster`. It stays the caller's: it is never closed,
+ * The part of the caller's ioredis client that is used, a `Redis` or a `Cluster`. It stays the caller's: it is never closed,
  * duplicated, subscribed or listened to.
  */
 export interface RedisClient {

@@ -27,7 +27,7 @@ const MAX_REQUEST_MS = 120_000;
 /** Slots that have ended are reported with the next request, or after this time. */
 const REPORT_AFTER_MS = 5;
 /** A waiting process asks at least this often: a slot that another one returns unused is free earlier than is known. */
-const MAX_POLL_MS = 500;
+const MAX_ASK_AGAIN_MS = 500;
 const MAX_JITTER_MS = 20;
 
 /**
@@ -127,7 +127,7 @@ export function createSharedSlots({ redis, key, settings, clock }: SharedSlotsOp
     async take(leaveFree) {
       const now = clock.now();
       const isKnownWait = wait.until > now && leaveFree >= wait.leaveFree;
-      if (isKnownWait && now - last.at < MAX_POLL_MS) return waitFrom(now);
+      if (isKnownWait && now - last.at < MAX_ASK_AGAIN_MS) return waitFrom(now);
       const slot = await exchange(true, leaveFree);
       return slot ?? waitFrom(clock.now());
     },
@@ -135,7 +135,7 @@ export function createSharedSlots({ redis, key, settings, clock }: SharedSlotsOp
       const isKnown = wait.isPause || ahead >= wait.leaveFree;
       return (isKnown ? Math.max(0, wait.until - clock.now()) : 0) + Math.floor(ahead / requests) * holdMs;
     },
-    /** As of the last exchange. Reading it sends nothing. */
+    /** The state at the last exchange. Reading it sends nothing. */
     get available() {
       return clock.now() - last.at > holdMs ? requests : last.free;
     },
@@ -149,7 +149,7 @@ export function createSharedSlots({ redis, key, settings, clock }: SharedSlotsOp
   function waitFrom(now: number): Wait {
     const restMs = Math.max(1, wait.until - now);
     if (wait.isPause) return { waitMs: restMs, isPause: true };
-    return { waitMs: Math.min(restMs, MAX_POLL_MS) + Math.random() * MAX_JITTER_MS };
+    return { waitMs: Math.min(restMs, MAX_ASK_AGAIN_MS) + Math.random() * MAX_JITTER_MS };
   }
 
   function reportSoon(): void {
@@ -161,7 +161,7 @@ export function createSharedSlots({ redis, key, settings, clock }: SharedSlotsOp
     });
   }
 
-  /** What is not reported is free at the end of its lease. */
+  /** Reports the end of slots. A slot that is not reported becomes free at the end of its lease. */
   async function report(): Promise<void> {
     if (ended.length > 0 || pauseUntil > clock.now()) await exchange(false, 0).catch(() => {});
   }
@@ -172,7 +172,7 @@ export function createSharedSlots({ redis, key, settings, clock }: SharedSlotsOp
     const id = `${processId}.${exchanges}`;
     const reported = ended;
     ended = [];
-    // What a process knew that was idle for this long concerns no slot in use.
+    // After this time without an exchange, what this process knows concerns no slot that is still in use.
     const known = sentAt - last.at < leaseMs ? last.epoch : "";
     const reportedPause = pauseUntil;
     const pauseMs = Math.max(0, Math.ceil(reportedPause - sentAt));

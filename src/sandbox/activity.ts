@@ -29,7 +29,7 @@ const MAX_LOGGED_REQUESTS = 100_000;
 /** Adds a request, and removes the oldest ones beyond 100,000. */
 export function addToLog(records: LoggedRequest[], logged: LoggedRequest): void {
   records.push(logged);
-  // Not at every request: moving a hundred thousand records down by one costs more than the request itself.
+  // Done rarely, since moving a hundred thousand records by one costs more than the request itself.
   if (records.length > MAX_LOGGED_REQUESTS * 1.25) records.splice(0, records.length - MAX_LOGGED_REQUESTS);
 }
 
@@ -65,7 +65,7 @@ export class RequestListeners {
     return () => this.#listeners.delete(listener);
   }
 
-  /** One that throws or rejects changes no response; its first failure is printed as a warning. */
+  /** Calls the listeners. A listener that throws or rejects changes no response; its first failure is printed as a warning. */
   notify(request: LoggedRequest): void {
     for (const listener of this.#listeners) {
       callSafely(

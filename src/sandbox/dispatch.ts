@@ -21,7 +21,7 @@ import {
   ServiceError,
 } from "./http/messages.js";
 
-/** What each operation of the document does; `readItems` lists items, or returns one. A forgotten one does not compile. */
+/** The handler of each operation of the document; `readItems` lists items or returns one. A forgotten operation does not compile. */
 const HANDLERS = {
   readItems: handleGetItems,
   listAllItems: handleListAllItems,
@@ -40,7 +40,7 @@ const HANDLERS = {
 
 type OperationName = keyof typeof READS | keyof typeof WRITES;
 
-/** By method and path, with `{}` for a parameter. */
+/** The handlers by method and path, with `{}` for a parameter. */
 const ENDPOINTS = new Map<string, Omit<Endpoint, "param">>();
 const handlers = new Map(Object.entries(HANDLERS));
 for (const [name, { method, path, permission }] of Object.entries({ ...READS, ...WRITES })) {

@@ -8,7 +8,7 @@ import {
 } from "./http/messages.js";
 import type { SandboxOptions } from "./options/options.js";
 
-/** What the caller's function makes of a response. It is still slow or truncated, if a fault rule says so. */
+/** Returns a response as the caller's function has rewritten it. It is still slow or truncated if a fault rule says so. */
 export async function rewriteResponse(
   rewrite: NonNullable<SandboxOptions["rewrite"]>,
   response: SandboxResponse,
@@ -23,7 +23,7 @@ export async function rewriteResponse(
   }
 }
 
-/** As it is sent over fetch. */
+/** Returns a response in the form in which fetch returns it. */
 export function toWebResponse({ status, headers, body }: SandboxResponse): Response {
   return new Response(body.length === 0 || BODILESS_STATUSES.has(status) ? null : body, { status, headers });
 }

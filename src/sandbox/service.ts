@@ -21,7 +21,7 @@ export class SandboxService {
   readonly requests: LoggedRequest[] = [];
   readonly listeners = new RequestListeners();
   #advancedMs = 0;
-  /** What a reset replaces. */
+  /** The state, which a reset replaces. */
   current: ReturnType<typeof startService>;
 
   constructor(readonly settings: SandboxSettings) {
@@ -115,7 +115,7 @@ function startService(settings: SandboxSettings, now: number) {
     access: new AccessControl(settings),
     state: createSandboxState(settings, now),
     faults: new FaultRules(settings.seed, settings.faults),
-    /** For latencies. */
+    /** Random numbers for latencies. */
     random: createRandomGenerator(settings.seed),
   };
 }

@@ -128,7 +128,7 @@ function completeUserLots(
   });
 }
 
-/** By SKU, or else by part number. If both are given, they must match. */
+/** Finds an item by its SKU, or else by its part number. If both are given, they must match. */
 function createItemFinder(items: readonly Item[]) {
   const bySku = new Map(items.map((item) => [item.shortID, item]));
   const byPartNo = new Map(items.map((item) => [item.partNo, item]));
@@ -141,7 +141,7 @@ function createItemFinder(items: readonly Item[]) {
   };
 }
 
-/** By ID, or else by name, or else the first one. If both are given, they must match. */
+/** Finds a warehouse by its ID, or else by its name, or else the first warehouse. If both are given, they must match. */
 function createWarehouseFinder(known: readonly [SandboxWarehouse, ...SandboxWarehouse[]]) {
   const byId = new Map(known.map((warehouse) => [warehouse.wID, warehouse]));
   return ({ wID, warehouse: name }: SandboxLot, index: number): SandboxWarehouse => {

@@ -43,5 +43,5 @@ const dateOrIsoStringSchema = () =>
 /** A time as an argument: a `Date`, or an ISO 8601 string, which is sent as it is. */
 export const dateInputSchema = () => dateOrIsoStringSchema().meta({ type: "string", format: "date-time" });
 
-/** As {@link dateInputSchema}, for a field that the document describes only as a string. */
+/** The same as {@link dateInputSchema}, for a field that the document describes only as a string. */
 export const dateFilterSchema = () => dateOrIsoStringSchema().meta({ type: "string" });

@@ -49,7 +49,7 @@ export interface InventoryListParams extends ListParams {
   wid?: number | undefined;
 }
 
-/** Of a list without parameters of its own. */
+/** The parameters of a list that has none of its own. */
 export const listParamsSchema = /* @__PURE__ */ lazy(() =>
   z
     .strictObject({

@@ -48,6 +48,13 @@ export interface Lot {
   active: boolean;
 }
 
+/** What is left of a lot below this quantity is no stock: a service may compute in floating point. */
+export const DUST = 1e-9;
+
+/** Whether a lot is in stock: not shipped, not inactive and not empty. A service that does not conform may leave out fields. */
+export const isInStock = ({ active, shipped, units }: Partial<Pick<Lot, "active" | "shipped" | "units">>): boolean =>
+  active !== false && (shipped ?? null) === null && Math.abs(units ?? 0) > DUST;
+
 export const lotSchema = /* @__PURE__ */ lazy(() =>
   z.object({
     recNo: integer(),

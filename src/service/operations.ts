@@ -30,7 +30,7 @@ export interface Operation {
   permission: number;
 }
 
-/** What the service can be asked for, except tokens. Source: service interface, its table of endpoints. */
+/** The operations that read, except the token request. Source: service interface, its table of endpoints. */
 export const READS = {
   readItems: { method: "GET", path: ITEMS_PATH, permission: ITEM_MASTER_LIST },
   listAllItems: { method: "GET", path: "/Item/All", permission: ITEM_MASTER_LIST },

@@ -1,5 +1,5 @@
 /*
- * What a status says. Every room asks here.
+ * Says what a status means. Every room asks here.
  *
  *                            transient   passing   refusal   refuses credentials (POST /Token)
  *   408, 5xx other than 501  yes         yes

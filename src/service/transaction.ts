@@ -2,7 +2,7 @@ import * as z from "zod";
 import { decimal, integer, lazy, optionalFields, type SameShape, string } from "../shared/schema.js";
 import { dateFilterSchema, dateInputSchema } from "./date.js";
 
-/** What all transactions say about the stock. */
+/** The stock that a transaction concerns. */
 interface ItemQuantity {
   /** Item SKU. */
   itemID: string;
@@ -22,7 +22,7 @@ interface ItemQuantity {
   reference?: string | undefined;
 }
 
-/** What changes the stock. */
+/** A transaction that adds to the stock or takes from it. */
 interface Adjustment extends ItemQuantity {
   /**
    * Reason code of the adjustment.

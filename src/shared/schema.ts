@@ -94,7 +94,7 @@ export const configurationError = (functionName: string, issues: readonly Issue[
 const pathOfOptions = (options: unknown): Issue["path"] => (isObject(options) ? [] : ["options"]);
 
 export interface IssueNaming {
-  /** What the names are. */
+  /** The kind of the names. */
   noun: "field" | "option" | "parameter";
   /** Why a name is not allowed, if more is known than that. */
   explainName?: (name: string) => string | undefined;
@@ -102,16 +102,16 @@ export interface IssueNaming {
 
 /** A hostile response can cause millions of issues. As many as the largest page has records. */
 export const MAX_ISSUES = 1_000;
-/** Of one object. Each is compared with the known names. */
+/** How many unknown names of one object are reported. Each is compared with the known names. */
 const MAX_UNKNOWN_NAMES = 100;
 
 const { localeError } = /* @__PURE__ */ en();
 
-/** What is wrong with a value, in English, whatever messages the application has set in zod. It shows no value. */
+/** Describes what is wrong with a value, in English whatever messages the application has set in zod. Never shows the value. */
 export const describeProblem: z.core.$ZodErrorMap = (issue) =>
   issue.code === "invalid_type" && issue.input === undefined ? "is required" : localeError(issue);
 
-/** A value as its schema reads it, which is of the same type, or what is wrong with it. `at` is where it is. */
+/** Returns a value as its schema reads it, or what is wrong with it. `at` is where the value is. */
 export function readValue<T>(
   schema: z.ZodType,
   given: T,
@@ -145,13 +145,13 @@ export function readValue<T>(
   return { issues: boundedIssues(issues, at) };
 }
 
-/** A value that is valid, read without messages to prepare (bench: overhead). */
+/** Reads a valid value without preparing messages, which is faster (bench: overhead). Returns `undefined` for an invalid one. */
 function readValid(schema: z.ZodType, given: unknown): { data: unknown } | undefined {
   try {
     const read = schema.safeParse(given);
     return read.success ? read : undefined;
   } catch {
-    // Of a getter, which throws again, or of messages that the application has set.
+    // A getter has thrown, which will throw again, or a message that the application has set in zod.
     return undefined;
   }
 }
@@ -171,7 +171,7 @@ function issueOfName(
 /** No option has a longer name, but many secrets and tokens are longer. */
 const MAX_SHOWN_NAME_LENGTH = 40;
 
-/** Of a union: the issues within the alternative whose type the value has, if there is one. */
+/** For a union type, returns the issues of the alternative whose type the value has, if there is one. */
 function nearestBranchOfUnion(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   if (issue.code !== "invalid_union") return [issue];
   const branch = issue.errors.find((inner) =>
@@ -181,14 +181,14 @@ function nearestBranchOfUnion(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   return branch.flatMap((inner) => nearestBranchOfUnion({ ...inner, path: [...issue.path, ...inner.path] }));
 }
 
-/** Issues that rule an alternative out. */
+/** Codes of issues that rule an alternative out. */
 const TYPE_MISMATCH_CODES: ReadonlySet<string> = new Set(["invalid_type", "invalid_value", "invalid_union", "custom"]);
 
 const MAX_PATH_STEPS = 20;
 const MAX_PATH_STEP_LENGTH = 100;
-const MAX_MESSAGE_LENGTH = 500;
+const MAX_ISSUE_MESSAGE_LENGTH = 500;
 
-/** The first issues that zod or any Standard Schema found, each of a bounded size. */
+/** Returns the first issues that zod or any Standard Schema has found, each shortened. */
 export const boundedIssues = (issues: readonly StandardIssue[], at: Issue["path"] = []): Issue[] =>
   issues.slice(0, MAX_ISSUES).map((issue) => boundedIssue(issue, at));
 
@@ -201,6 +201,6 @@ function boundedIssue({ message, path = [] }: StandardIssue, at: Issue["path"]):
   const shown: Issue["path"] = whole.length > MAX_PATH_STEPS ? [...whole.slice(0, MAX_PATH_STEPS), "…"] : whole;
   return {
     path: shown.map((step) => (typeof step === "number" ? step : redactStart(step, MAX_PATH_STEP_LENGTH))),
-    message: redactStart(message, MAX_MESSAGE_LENGTH),
+    message: redactStart(message, MAX_ISSUE_MESSAGE_LENGTH),
   };
 }

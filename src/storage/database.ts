@@ -4,7 +4,7 @@ import { startTimer } from "../shared/time/clock.js";
 /** A value of a command. */
 export type SqlValue = string | number | null;
 
-/** By column name. PostgreSQL returns numbers as strings. */
+/** The values of a row by column name. PostgreSQL returns numbers as strings. */
 export type SqlRow = Readonly<Record<string, unknown>>;
 
 /** Runs one command. `$1`, `$2` … in it are its values, each in one place. */

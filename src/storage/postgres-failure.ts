@@ -43,7 +43,7 @@ export const isUndone = (error: unknown): boolean =>
 const POSTGRES_ADVICE =
   "Check that the database runs and can be reached, the rights of the user, and that nobody keeps the tables locked, then try again.";
 
-/** What a command was to do. */
+/** A command that has failed. */
 export interface Attempted {
   sql: string;
   /** Whether its transaction only reads. */
@@ -76,7 +76,7 @@ const RIGHTS: Readonly<Record<string, string>> = {
 /** Classes of SQLSTATE with which a trigger, a constraint or a view refuses a command. */
 const REFUSALS = /^(?:P0|09|22|23|27|38|39|44)/;
 
-/** What a command needs on its tables, if the user lacks a right, or if something refuses the command. */
+/** Returns advice about the rights that a command needs on its tables, if the user lacks a right or something refuses the command. */
 function rightsAdvice(cause: unknown, sql: string): string | undefined {
   const [, verb = ""] = /^\s*(\w+)/.exec(sql) ?? [];
   const rights = RIGHTS[verb];

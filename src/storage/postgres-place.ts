@@ -29,7 +29,7 @@ export interface PostgresQuery {
 export interface PostgresQueryable {
   /** Runs a query. */
   query(query: PostgresQuery): Promise<{
-    /** One object per row, by column name. */
+    /** The rows, as objects by column name. */
     rows: unknown[];
   }>;
 }
@@ -59,7 +59,7 @@ export function assertReadsText(client: PostgresQueryable): void {
  */
 function isAddress(text: string): boolean {
   if (/^\/[^/]/.test(text)) return !text.includes("@");
-  // Without a host, for a socket.
+  // A socket has no host.
   const address = text.replace("@/", "@localhost/");
   const url = parseUrl(address);
   if (!url) return false;

@@ -63,9 +63,9 @@ export class PostgresDatabase implements SqlDatabase {
   readonly location: string;
   readonly #options: PostgresOptions & { waitMs: number };
   #ownPool: Promise<Pool> | undefined;
-  /** Those of the own pool. */
+  /** The sockets of the own pool. */
   readonly #sockets = new Set<Socket>();
-  /** One per database: another one on the same pool keeps its own. */
+  /** One per database object, even if several use the same pool. */
   readonly #ignorePoolError = () => {};
 
   constructor(options: PostgresOptions) {
@@ -110,7 +110,7 @@ export class PostgresDatabase implements SqlDatabase {
     const pool = this.#ownPool;
     this.#ownPool = undefined;
     if (isPostgresPool(this.#options.pool)) this.#options.pool.removeListener("error", this.#ignorePoolError);
-    // Without the package there is no pool to close.
+    // If the package could not be loaded, there is no pool to close.
     const ended = pool?.then((opened) => opened.end(), ignoreError);
     if (!ended) return;
     const sockets = [...this.#sockets];

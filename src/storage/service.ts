@@ -10,7 +10,7 @@ export interface ServiceAccount {
   readonly clientId: string;
 }
 
-/** What is stored for a service. */
+/** The service that is recorded in a store. */
 interface StoredThing {
   /** Who asks, for messages. */
   method: string;

@@ -19,7 +19,7 @@ export interface SqliteStatement {
   all(...values: SqlValue[]): SqlRow[];
 }
 
-/** What to do if there is no driver. The package works on Node.js 20.19, though its `engines` do not say so. */
+/** Advice if there is no driver. The package works on Node.js 20.19, although its `engines` do not say so. */
 const INSTALL_DRIVER_ADVICE =
   "Use Node.js 22.13 or later, or run npm install @photostructure/sqlite@2 (on Node.js 20 with --engine-strict=false).";
 

@@ -87,7 +87,7 @@ export async function openSqlite(options: SqliteOptions, signal?: AbortSignal): 
       if (isUnchanged())
         throw sqliteErrorOf(error, options, reads, isCommitting && !reads && resultCodeOf(error) === SQLITE_IOERR);
     }
-    // What was read may be torn. The next transaction opens the file anew.
+    // Rows that were read may be torn. The next transaction opens the file anew.
     opened = undefined;
     file.close();
     throw writtenMeanwhile(path);
@@ -127,9 +127,9 @@ interface OpenedFile {
 /** Where a file is opened from. */
 interface Source {
   driver: SqliteDriver;
-  /** That of the file, for SQLite, if nobody writes it. */
+  /** The address of the file for SQLite if nobody writes to it. */
   address: string;
-  /** Differs after every write to the file; `undefined` if there is none, or if it has a log. */
+  /** Returns a value that differs after every write to the file; `undefined` if there is no file, or if it has a log. */
   stamp(): string | undefined;
 }
 

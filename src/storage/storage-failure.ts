@@ -21,7 +21,7 @@ export function createStorageError(
 /** Whether a refusal will most likely be repeated, or may end by itself, as that of a full disk. */
 export type Refusal = "lasting" | "passing";
 
-/** Those of errors. Their causes are shown without what identifies them. */
+/** Which refusal an error stands for. The cause of the error is shown to users without what would identify the refusal. */
 const refusals = new WeakMap<object, Refusal>();
 
 /** A command that the database has accepted, and that has not done what it must do. */
@@ -47,12 +47,12 @@ export function ineffectiveCommand(
 
 /** Conditions that end by themselves: locks, conflicts, resources, a server that starts, ends or is not the primary one. */
 const PASSING_STATES = /^(?:08|25006|40|53|55|57|58|XX)/;
-/** Those in which the server works: it refuses this command. */
+/** Classes of failures in which the server works but refuses this command. */
 const WORKING_STATES = /^(?:40|53|55|57014|58|XX)/;
 
 /** Results of SQLite that last: no right (3, 8, 23), a damaged file (11, 26), a constraint or a trigger (19), a wrong command (1). */
 const LASTING_RESULTS: readonly number[] = [1, 3, 8, 11, 19, 23, 26];
-/** Those that may end: an error of the disk, and a full one. */
+/** Codes of failures that may end by themselves: an error of the disk, and a full disk. */
 const PASSING_RESULTS: readonly number[] = [10, 13];
 
 /** Whether the database works and refuses the command; `undefined` if it cannot be reached, or is locked. */

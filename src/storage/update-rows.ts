@@ -14,7 +14,7 @@ export interface RowsUpdate {
   /** A column that is counted up by one, besides. */
   increments?: string;
   where: SqlPart;
-  /** What identifies the only row that the condition may select; `{}` if the table has a single row. */
+  /** The columns that identify the only row which the condition may select; `{}` if the table has a single row. */
   row?: SqlFields;
   /** The columns that are returned of each changed row. */
   returning?: string;

@@ -30,13 +30,14 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   opentelemetry: ["client"],
   storage: ["client"],
   writes: ["client"],
-  outbox: ["client", "storage", "writes"],
-  plan: ["client", "storage", "writes", "outbox"],
-  mirror: ["client", "storage"],
+  bulk: ["client"],
+  outbox: ["client", "storage", "writes", "bulk"],
+  plan: ["client", "storage", "writes", "bulk", "outbox"],
+  mirror: ["client", "storage", "bulk"],
   sandbox: [],
   msw: ["sandbox"],
   mcp: ["client", "writes", "outbox", "plan", "mirror"],
-  command: ["client", "storage", "writes", "outbox", "plan", "mirror", "sandbox", "mcp"],
+  command: ["client", "storage", "writes", "bulk", "outbox", "plan", "mirror", "sandbox", "mcp"],
 };
 
 /** Where other rooms enter a room; others have no door, since everything in them is for all. */

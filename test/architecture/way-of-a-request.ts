@@ -2,15 +2,24 @@
  * Prints as JSON which files a receipt executes, from the call to the socket and back, and a list before its first request. It is
  * built into one file, in which a comment with its path stands before each source file.
  */
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { Session } from "node:inspector/promises";
 import { fileURLToPath } from "node:url";
-import { InventoryClient } from "../../src/index.js";
+import { parentPort, Worker } from "node:worker_threads";
+import { type ClientOptions, InventoryClient } from "../../src/index.js";
 import { createSandbox } from "../../src/sandbox/index.js";
 
-const sandbox = createSandbox({ items: [{ shortID: "BOLT" }], rateLimit: false });
-const { url, close } = await sandbox.listen();
-const client = new InventoryClient({ baseUrl: url, ...sandbox.credentials });
+// The sandbox uses files of src/service, too: it runs in a thread of its own.
+if (parentPort) {
+  const sandbox = createSandbox({ items: [{ shortID: "BOLT" }], rateLimit: false });
+  const { url } = await sandbox.listen();
+  parentPort.postMessage({ baseUrl: url, ...sandbox.credentials });
+  await once(parentPort, "message");
+}
+const service = new Worker(fileURLToPath(import.meta.url));
+const [options]: ClientOptions[] = await once(service, "message");
+const client = new InventoryClient(options);
 const receive = () => client.inventory.receive({ itemID: "BOLT", units: 5, wid: 3, reasonCode: 1 });
 const list = () => client.inventory.listLots({}, { gapless: true });
 
@@ -47,4 +56,4 @@ console.log(
   }),
 );
 await client.close();
-await close();
+await service.terminate();

@@ -171,7 +171,13 @@ function tableIn(text: string): { rows: string[][]; below: string } {
   return { rows: table.trim().split("\n").map(cellsOf), below: text.slice(table.length) };
 }
 
-const tableWith = (rows: readonly string[][]) => rows.map((cells) => `| ${cells.join(" | ")} |\n`).join("");
+const rowOf = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
+
+const withoutExample = (cell: string) => cell.replace(/ \*\*Example\*\* .*$/, "");
+
+/** TypeDoc writes a list into one line. */
+const withLinesOfList = (cell: string) =>
+  cell.replace(/(?:^| )- (?=`[^`]+`:)/g, (_, at: number) => (at > 0 ? "<br>" : ""));
 
 /** More properties than fit beside each other are folded; their names stay. */
 const MOST_PROPERTIES = 6;
@@ -181,12 +187,12 @@ function arrangedProperties(text: string): string {
   const { rows, below } = tableIn(text);
   const [columns = []] = rows;
   const inherited = columns.indexOf("Inherited from");
-  const isShown = (column: number) => !/^(Modifier|Inherited from)$/.test(columns[column] ?? "");
+  const isShown = (column: number) => !/^(Modifier|Inherited from|Overrides)$/.test(columns[column] ?? "");
   const [head = [], rule = [], ...own] = rows
     .filter((cells, index) => index < 2 || inherited < 0 || cells[inherited] === "-")
     .map((cells) => cells.filter((_, column) => isShown(column)));
   if (own.length === 0) return "";
-  const table = `${tableWith([head, rule, ...own])}\n${below}`;
+  const table = `${[head, rule, ...own].map((cells) => `${rowOf(cells.map(withLinesOfList))}\n`).join("")}\n${below}`;
   if (own.length <= MOST_PROPERTIES) return `${table}\n`;
   // A field of an object has the name of the object before its own.
   const names = own.map(([cell = ""]) => /`([^`]+)`/.exec(cell)?.[1] ?? "").filter((name) => !name.includes("."));
@@ -219,7 +225,7 @@ const withExamplesBelow = (page: string, examples: ReadonlyMap<string, string[]>
   sectionsOf(page, 3)
     .map((section) => {
       const own = examples.get(nameOf(section));
-      const table = section.replace(/ \*\*Example\*\* .*? \|(?= <a |$)/gm, " |");
+      const table = section.replace(/^\| .* \|$/gm, (row) => rowOf(cellsOf(row).map(withoutExample)));
       if (!own || table === section) return table;
       const code = `\`\`\`ts\n${own.join("\n\n")}\n\`\`\``;
       return table.replace(

@@ -1,17 +1,18 @@
 /*
- * The token of a client, and the renewal that replaces it. A call that finds no fresh token waits for the renewal; the first
- * one starts it.
+ * Keeps the token of a client, and renews it. A call that finds no fresh token waits for the renewal. The first such call starts
+ * the renewal.
  *
- *   token     fresh            calls use it
- *             about to expire  calls wait for a renewal. If it fails, the token counts as fresh again for a part of its time
- *             none             calls wait for a renewal, and fail with it
- *   renewal   running          all calls share it. When none waits any more, it is aborted: then it changes nothing
- *             none             the next call without a fresh token starts one
+ *   token     fresh            Calls use it.
+ *             about to expire  Calls wait for a renewal. If the renewal fails, the token counts as fresh for a part of its time.
+ *             none             Calls wait for a renewal, and fail with it.
+ *   renewal   running          All calls share it. When no call waits for it any more, it is aborted and changes nothing.
+ *             none             The next call without a fresh token starts one.
  *
- * A renewal takes the token of the store if that is neither the refused one nor the present one; otherwise, under the lock of
- * the store, it looks there again, then requests one. A token that the service refuses (401) is dropped at once; it stays
- * `#refused` until the next one, in case the store still has it. Calls in the queue of the limiter are not notified: each
- * finds no fresh token when it gets a slot, returns that, and waits for the renewal (send/attempt.ts).
+ * A renewal first reads the store. It takes the token of the store unless that is the refused or the present one. Otherwise it
+ * takes the lock of the store, reads the store again, and then requests a token. A token that the service refuses (401) is
+ * dropped at once. It stays `#refused` until there is a new one, because the store may still have it. Calls in the queue of the
+ * limiter are not notified: each of them finds no fresh token when it gets a slot, gives the slot back, and waits for the renewal
+ * (send/attempt.ts).
  */
 
 import { refusesCredentials } from "../../service/status.js";
@@ -25,18 +26,18 @@ import type { StoredToken, TokenStore } from "./token-store.js";
 interface Renewal {
   result: Promise<void>;
   abort: AbortController;
-  /** Calls that wait for it. */
+  /** How many calls wait for it. */
   waiting: number;
 }
 
-/** A store that takes longer is ignored, like one that fails. */
+/** How long a store may take, in ms. A store that takes longer is ignored, like a store that fails. */
 const STORE_TIMEOUT_MS = 2_000;
 
 export interface TokenManagerOptions {
   store: TokenStore;
-  /** Whose token it is, for a store that clients of several accounts may use. */
+  /** Names the account of the token, for a store that clients of several accounts use. */
   account: string;
-  /** Called before a token of the store is used. */
+  /** Called before a token from the store is used. */
   remember(accessToken: string): void;
   /** Requests a token from the service. `onFailedAttempt` is called with the error of each attempt that failed. */
   request(signal: AbortSignal, onFailedAttempt: (error: unknown) => void): Promise<StoredToken>;
@@ -44,15 +45,15 @@ export interface TokenManagerOptions {
   warn(message: string): void;
 }
 
-/** Keeps one token for all calls. If many calls need a new one at the same time, it is requested once. */
+/** Keeps one token for all calls. If many calls need a new token at the same time, one is requested. */
 export class TokenManager {
   readonly #options: TokenManagerOptions;
   #token: (StoredToken & { renewAt: number }) | undefined;
   #renewal: Renewal | undefined;
   #lastFailure: unknown;
-  /** The token that the service refused last; a store that could not delete it may still return it. */
+  /** The token that the service refused last. A store that could not delete it may still return it. */
   #refused: string | undefined;
-  /** Until it has ended the store is not used for anything else, or it could keep the old token. */
+  /** The latest write to the store. Until it has ended, the store is not used for anything else, or it could keep the old token. */
   #pendingSave: Promise<unknown> = Promise.resolve();
 
   constructor(options: TokenManagerOptions) {
@@ -64,17 +65,17 @@ export class TokenManager {
     return this.#token && Date.now() < this.#token.renewAt ? this.#token.accessToken : undefined;
   }
 
-  /** The last token, even if it has expired. */
+  /** The latest token, even if it has expired. */
   get last(): string | undefined {
     return this.#token?.accessToken;
   }
 
-  /** The error of the last attempt to request a token, as long as no token has come since. */
+  /** The error of the latest attempt to request a token; `undefined` if a token has come since. */
   get lastFailure(): unknown {
     return this.#lastFailure;
   }
 
-  /** Waits for a token. It may be refused or expire before the call has its slot: then the call waits again. */
+  /** Waits for a token. The token may be refused or expire before the call has its slot. Then the call waits again. */
   async renew(signal: Abortable): Promise<void> {
     this.#renewal ??= this.#start();
     const renewal = this.#renewal;
@@ -90,7 +91,7 @@ export class TokenManager {
     }
   }
 
-  /** The service refused this token. Only the first report of a token has an effect. */
+  /** Drops a token that the service has refused. Only the first report of a token has an effect. */
   drop(refused: string): void {
     if (this.#token?.accessToken !== refused) return;
     this.#token = undefined;
@@ -101,7 +102,7 @@ export class TokenManager {
     const abort = new AbortController();
     const result = this.#fetch(abort.signal).then(
       (token) => {
-        // The result of an aborted renewal is dropped: a later one may be in progress.
+        // The result of an aborted renewal is dropped, because a later renewal may be in progress.
         if (this.#renewal !== renewal) return;
         this.#token = { ...token, renewAt: renewalTime(token.expiresAt, Date.now()) };
         this.#renewal = this.#refused = this.#lastFailure = undefined;
@@ -116,7 +117,7 @@ export class TokenManager {
     return renewal;
   }
 
-  /** Puts the renewal off: the service may be available again before the token expires. Throws if there is none to use. */
+  /** Puts the renewal off: the service may be available again before the token expires. Throws if there is no token to use. */
   #keepAfter(error: unknown): void {
     const now = Date.now();
     const areRefused = error instanceof AuthenticationError && refusesCredentials(error.status);
@@ -131,14 +132,14 @@ export class TokenManager {
     const { store, account, request } = this.#options;
     await untilAborted(signal, this.#pendingSave);
     let isAway = false;
-    /** A store that does not reply is not asked for anything else: it may take as long each time. */
+    /** Once the store has not replied in time, it is not asked for anything else, since it may take as long each time. */
     const ask = async <T>(action: string, run: () => Promise<T>): Promise<T | undefined> => {
       if (isAway) return undefined;
       const result = await this.#useStore(action, () => inTime(run()), signal);
       isAway = result === FAILED;
       return result === FAILED ? undefined : result;
     };
-    // The store may still return them: the one that was refused, and the present one, which is about to expire.
+    // The store may still have the refused token, or the present one, which is about to expire.
     const refused = this.#refused;
     const excluded = [refused, this.#token?.accessToken];
     const read = async () => {
@@ -165,7 +166,7 @@ export class TokenManager {
     }
   }
 
-  /** Takes the lock of the store. One that comes when no call waits for it any more is released. */
+  /** Takes the lock of the store. Releases it at once if no call waits any more when it comes. */
   async #lock(signal: AbortSignal): Promise<(() => Promise<void>) | undefined> {
     const unlock = await this.#options.store.lock?.(signal);
     if (unlock && signal.aborted) await this.#useStore("unlock", unlock);
@@ -187,7 +188,7 @@ export class TokenManager {
 
 const FAILED = Symbol("the action of the store failed");
 
-/** The result of an action of the store, unless it takes too long. The store of a caller may return no promise. */
+/** Returns the result of an action of the store, unless it takes too long. A caller's store may return something other than a promise. */
 const inTime = <T>(result: Promise<T>): Promise<T> =>
   race(
     Promise.resolve(result),
@@ -199,6 +200,6 @@ const isUsable = (token: StoredToken | null | undefined): token is StoredToken =
 
 const MAX_MARGIN_MS = 60_000;
 
-/** When to request the next token: a minute before the end, or a tenth of the remaining time if that is less. */
+/** Returns when to request the next token: a minute before it expires, or a tenth of its remaining time if that is less. */
 export const renewalTime = (expiresAt: number, now: number): number =>
   expiresAt - Math.min(MAX_MARGIN_MS, (expiresAt - now) / 10);

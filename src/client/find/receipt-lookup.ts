@@ -210,7 +210,7 @@ const ABSENT: LookUp = { outcome: "absent", lots: [], reason: "" };
 
 const ambiguous = (reason: string): LookUp => ({ outcome: "ambiguous", lots: [], reason });
 
-/** What the lots decide, if they decide anything. */
+/** Returns what the lots decide; `undefined` if they decide nothing. */
 function decided({ outcome, lots }: Judgement): LookUp | undefined {
   if (outcome === "none") return undefined;
   const recNos = lots.map(({ recNo }) => recNo).slice(0, 10);

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { comparableSku } from "../../service/key.js";
 import { WRITES } from "../../service/operations.js";
+import { isSameValue } from "../../service/same-value.js";
 import { InputValidationError, OutcomeUnknownError, type SentRequest } from "../../shared/errors/index.js";
 import { REDACTED, redactCredentials } from "../../shared/errors/redact.js";
 import { decimal, integer, type LazySchema, lazy, optionalFields, readInput, string } from "../../shared/schema.js";
@@ -69,10 +70,14 @@ function readSent<Body>(
 /** Whether a secret was replaced in a value. */
 export const isRedacted = (value: string) => value.includes(REDACTED);
 
-/** Whether a record has the value that was sent. If that was redacted, the value of the record is redacted before comparing. */
+/**
+ * Whether a record has the value that was sent. White space around texts does not count, since a service may remove it. If the
+ * value that was sent was redacted, the value of the record is redacted before comparing.
+ */
 export function isStoredAs(sent: unknown, stored: unknown): boolean {
-  const [wanted, shown] = [normalize(sent), normalize(stored)];
-  return wanted === shown || (isRedacted(wanted) && wanted === redactCredentials(shown));
+  if (isSameValue(trimmed(sent), trimmed(stored))) return true;
+  const wanted = normalize(sent);
+  return isRedacted(wanted) && wanted === redactCredentials(normalize(stored));
 }
 
 /**
@@ -80,7 +85,7 @@ export function isStoredAs(sent: unknown, stored: unknown): boolean {
  * are merged when their lots are.
  */
 export function showsText(sent: unknown, stored: unknown): boolean {
-  if (isBlank(sent) || isBlank(stored)) return false;
+  if (isBlankText(sent) || isBlankText(stored)) return false;
   if (isStoredAs(sent, stored)) return true;
   const [wanted, shown] = [normalize(sent).toLowerCase(), normalize(stored).toLowerCase()];
   if (shown.length >= MIN_CUT_LENGTH && wanted.startsWith(shown)) return true;
@@ -98,9 +103,11 @@ const MIN_CUT_LENGTH = 3;
 
 const isWordBetween = (one: string, next: string) => /[\p{L}\p{N}]/u.test(one) && /[\p{L}\p{N}]/u.test(next);
 
-export const isBlank = (text: unknown) => normalize(text) === "";
+export const isBlankText = (text: unknown) => normalize(text) === "";
 
 export const isSameSku = (one: unknown, other: unknown) =>
   comparableSku(normalize(one)) === comparableSku(normalize(other));
+
+const trimmed = (value: unknown) => (typeof value === "string" ? value.trim() : value);
 
 const normalize = (value: unknown) => (isObject(value) ? JSON.stringify(value) : String(value ?? "").trim());

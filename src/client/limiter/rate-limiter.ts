@@ -1,20 +1,21 @@
 /*
- * The rate limit of a client: at most `requests` requests in any interval, however the service counts them.
+ * Keeps the rate limit of a client: at most `requests` requests in any interval, however the service counts them.
  *
- * A request takes a slot when it starts. The service may count it at any moment until it has ended, so its slot is free again
- * one interval (and a margin for clocks) after its end. Waiting requests are served by priority, then in the order in which
- * they came. Those of the priority "low" leave `reserved` slots free, those of "normal" half of them (rounded up), so that the
- * first writes of an interval find a slot. A "low" one that has waited for an interval counts as "normal": nothing starves.
+ * A request takes a slot when it starts. The service may count the request at any moment until it has ended, so the slot is free
+ * again one interval (plus a margin for clocks) after the end of the request. Waiting requests are served by priority, then in
+ * the order in which they came. Requests with the priority "low" leave `reserved` slots free, and requests with "normal" leave
+ * half of them free (rounded up), so that the first writes of an interval find a slot. A "low" request that has waited for an
+ * interval counts as "normal", so that nothing starves.
  *
- *   open       requests start while there are slots
- *   paused     after a 429 nothing starts until `#pausedUntil`. Further 429s do not prolong the pause
- *   probe due  the pause has ended: one request may start, as the probe
- *   probing    it is in flight, and nothing else starts. If it ends without a 429: open. If it was not sent: probe due
+ *   open       Requests start while there are slots.
+ *   paused     After a 429, nothing starts until `#pausedUntil`. Further 429s do not prolong the pause.
+ *   probe due  The pause has ended. One request may start, as the probe.
+ *   probing    The probe is in flight, and nothing else starts. If it ends without a 429: open. If it was not sent: probe due.
  *
- * A 429 of the probe counts as one for every request that waits, so that none of them waits forever.
+ * A 429 of the probe counts as a 429 for every waiting request, so that no request waits forever.
  *
- * Slots come from a source: a count in this process (`countedSlots`), Redis, or a Bottleneck. `take` returns a slot, or after
- * how many ms to ask again. A timer runs only while a request waits, so an idle client keeps no process alive.
+ * Slots come from a source: a count in this process (`countedSlots`), Redis, or a Bottleneck. `take` returns a slot, or the time
+ * after which to ask again. A timer runs only while a request waits, so an idle client keeps no process alive.
  */
 
 import { BrandedError, brandErrorClasses } from "../../shared/errors/brand.js";
@@ -25,36 +26,36 @@ import type { RateLimitSettings } from "./options.js";
 /** How urgent a call is. Writes are `high`, single reads `normal`, further pages of an iteration `low`. */
 export type Priority = "high" | "normal" | "low";
 
-/** The order in which waiting requests are served. All calls may be waiting for a token request. */
+/** The order in which waiting requests are served. Token requests come first, because all calls may be waiting for one. */
 const RANKS = ["token", "high", "normal", "low"] as const;
 type Rank = number;
 const NORMAL: Rank = RANKS.indexOf("normal");
 
 /** The right to send one request. */
 export interface Slot {
-  /** `sent`: the service may have counted it. Otherwise the slot is free again immediately. */
+  /** Ends the request. `sent`: the service may have counted it. If it was not sent, the slot is free again immediately. */
   end(sent: boolean): void;
-  /** Whether another process may have the slot by now, because this one stood still: nothing may be sent with it. */
+  /** Whether another process may have the slot by now, because this process stood still. Then nothing may be sent with the slot. */
   hasExpired?(): boolean;
 }
 
-/** There is no slot now. */
+/** What a source returns if there is no slot now. */
 export interface Wait {
-  /** When to ask again, in ms. */
+  /** After which time to ask again, in ms. */
   waitMs: number;
-  /** All processes that share the limit pause until then, after a 429. */
+  /** Whether all processes that share the limit pause until then, after a 429. */
   isPause?: boolean;
 }
 
 /** Where slots come from. */
 export interface SlotSource {
-  /** Takes a slot if more than `leaveFree` are free. Throws or rejects if there is none to be had: waiting requests fail. */
+  /** Takes a slot if more than `leaveFree` slots are free. If it throws or rejects, the waiting requests fail. */
   take(leaveFree: number): Slot | Wait | Promise<Slot | Wait>;
-  /** The least wait of a request that has this many others ahead of it, in ms, as far as is known. */
+  /** Returns the shortest known wait of a request with this many requests ahead of it, in ms. */
   waitMs(ahead: number): number;
-  /** Free slots, as far as is known. */
+  /** How many slots are free, as far as is known. */
   readonly available: number;
-  /** A pause has begun here. */
+  /** Called when a pause has begun in this process. */
   pause?(ms: number): void;
   /** Resolves when the end of each slot is stored where other processes see it. */
   flush?(): Promise<void>;
@@ -88,10 +89,10 @@ export class SlotTooLate extends BrandedError {
   }
 }
 
-/** No slot can be had, because its source failed. */
+/** The source of the slots failed. */
 export class NoSlots extends BrandedError {}
 
-// The limiter of one copy of the package may serve clients of the other.
+// The limiter of one copy of the package (ES module or CommonJS) may serve clients of the other.
 brandErrorClasses({ SlotTooLate, NoSlots });
 
 export interface SlotRequest {
@@ -102,20 +103,20 @@ export interface SlotRequest {
   maxWaitMs: number;
   /** Called if the wait is expected to be long, and when a pause begins. */
   onLongWait?: ((waitMs: number, reason: "limit" | "pause") => void) | undefined;
-  /** A request that was sent as a probe got a 429. Returns what the waiting call fails with, if it fails. */
+  /** Called when the probe got a 429. Returns the error with which the waiting call fails, if it fails. */
   onFailedProbe?: (() => unknown) | undefined;
 }
 
 interface Waiter {
   readonly request: SlotRequest;
   rank: Rank;
-  /** By the clock of the limiter. */
+  /** When the request joined the queue, by the clock of the limiter in ms. */
   readonly queuedAt: number;
   readonly waitsUntil: number;
   readonly start: (slot: Slot) => void;
   readonly fail: (error: unknown) => void;
   isWaiting: boolean;
-  /** Ends listening to the signal. */
+  /** Stops listening to the signal. */
   stop: (() => void) | undefined;
 }
 
@@ -128,7 +129,7 @@ const LONG_WAIT_MS = 1_500;
 export class RateLimiter {
   readonly #settings: RateLimitSettings;
   readonly #source: SlotSource;
-  /** By rank, then by arrival. */
+  /** The waiting requests, by rank, then by arrival. */
   readonly #queue: Waiter[] = [];
   readonly #clock: MonotonicClock;
   readonly #setAlarm: (time: number | undefined) => void;
@@ -136,9 +137,9 @@ export class RateLimiter {
   #pausedUntil = 0;
   #inFlight = 0;
   #isAsking = false;
-  /** Something has changed while the source was asked. */
+  /** Whether something has changed while the source was asked. */
   #hasChanged = false;
-  /** The last request that was sent as a probe. */
+  /** The request that was sent as the latest probe. */
   #probe: Waiter | undefined;
 
   /** @internal */
@@ -183,7 +184,7 @@ export class RateLimiter {
     await this.#source.flush?.();
   }
 
-  /** The least wait of a request that would come now, behind `ahead` others that will come, in ms, as far as is known. @internal */
+  /** Returns the shortest known wait of a request that came now, with `ahead` requests in front of it, in ms. @internal */
   waitMs(priority: Priority | "token", ahead = 0): number {
     const rank = RANKS.indexOf(priority);
     const before = this.#countUpTo(rank) + ahead;
@@ -193,7 +194,7 @@ export class RateLimiter {
     return Math.max(Math.min(waitMs, promotedMs), this.#pauseMs);
   }
 
-  /** The state at this moment. */
+  /** Returns the state at this moment. */
   snapshot(): RateLimitSnapshot {
     const { requests, intervalMs, reserved } = this.#settings;
     return {
@@ -234,16 +235,16 @@ export class RateLimiter {
         this.#failLate(Math.max(taken.waitMs, this.#source.waitMs(leaveFree)), leaveFree);
         return this.#askAgainAt(Math.min(this.#clock.now() + Math.max(1, taken.waitMs), this.#promotedAt(head)));
       }
-      // The queue may have changed: the slot is for the request that is first now.
+      // The queue may have changed meanwhile. The slot is for the request that is first now.
       const first = this.#head();
       if (first && this.#leaveFree(first.rank) <= leaveFree) this.#start(first, taken);
       else taken.end(false);
     }
-    // Not by the clock: the pause may have ended since it was read, and then nobody would ask again.
+    // The state decides, not the clock. The pause may have ended since the clock was read, and then nobody would ask again.
     this.#askAgainAt(this.#state === "paused" ? this.#pausedUntil : undefined);
   }
 
-  /** The request that may start next; none during a pause, or while too many are in flight. */
+  /** Returns the request that may start next; `undefined` during a pause or while too many requests are in flight. */
   #head(): Waiter | undefined {
     if (this.#state === "paused" && this.#pauseMs <= 0) this.#state = "probe due";
     this.#promote();
@@ -251,10 +252,10 @@ export class RateLimiter {
     return mayStart && this.#inFlight < this.#settings.maxConcurrent ? this.#queue[0] : undefined;
   }
 
-  /** Bulk requests that have waited for an interval count as normal ones. */
+  /** Gives "low" requests that have waited for an interval the rank of "normal". */
   #promote(): void {
     const now = this.#clock.now();
-    // Those of one rank stand in the order in which they came, so those that are promoted stay where they are.
+    // Requests of one rank stand in the order in which they came, so a promoted request keeps its place.
     for (const waiter of this.#queue) if (this.#promotedAt(waiter) <= now) waiter.rank = NORMAL;
   }
 
@@ -276,7 +277,7 @@ export class RateLimiter {
         if (hasEnded) return;
         hasEnded = true;
         this.#inFlight -= 1;
-        // If another 429 has begun a pause, there will be another probe.
+        // If another 429 has begun a pause meanwhile, there will be another probe.
         if (this.#probe === waiter && this.#state === "probing") this.#state = sent ? "open" : "probe due";
         slot.end(sent);
         void this.#serve();
@@ -295,7 +296,7 @@ export class RateLimiter {
     }
   }
 
-  /** Fails the requests for which that wait is too long, of those that leave this many slots free. */
+  /** Fails the waiting requests that leave `leaveFree` slots free and cannot wait that long. */
   #failLate(waitMs: number, leaveFree = 0): void {
     const now = this.#clock.now();
     const promotedMs = leaveFree > 0 ? this.#source.waitMs(this.#leaveFree(NORMAL)) : waitMs;
@@ -329,13 +330,13 @@ export class RateLimiter {
     return this.#state === "paused" ? Math.max(0, this.#pausedUntil - this.#clock.now()) : 0;
   }
 
-  /** In ms since the epoch. */
+  /** The end of the pause, in ms since the epoch. */
   get #pauseEnd(): number | null {
     const pauseMs = this.#pauseMs;
     return pauseMs > 0 ? Math.round(Date.now() + pauseMs) : null;
   }
 
-  /** How many wait that are as urgent or more. Searched from the end, where most requests join the queue. */
+  /** Returns how many waiting requests are at least as urgent. Searches from the end, where most requests join the queue. */
   #countUpTo = (rank: Rank) => this.#queue.findLastIndex((waiter) => waiter.rank <= rank) + 1;
 
   #leaveFree(rank: Rank): number {
@@ -344,13 +345,13 @@ export class RateLimiter {
   }
 }
 
-/** The service's clock runs at a slightly different speed, and may count in whole ms. */
+/** Returns a margin for the service's clock, which runs at a slightly different speed and may count whole ms. */
 export const marginMs = (intervalMs: number) => 3 + intervalMs / 10_000;
 
-/** The slots of one process that has the whole limit to itself. */
+/** Returns the source of slots for a process that has the whole limit to itself. */
 export function countedSlots({ requests, intervalMs }: RateLimitSettings, clock: MonotonicClock): SlotSource {
   let free = requests;
-  /** When the slots of ended requests are free again, in ascending order. */
+  /** When the slots of ended requests become free again, in ascending order. */
   const returns: number[] = [];
   const holdMs = intervalMs + marginMs(intervalMs);
   const reclaim = () => {
@@ -364,7 +365,7 @@ export function countedSlots({ requests, intervalMs }: RateLimitSettings, clock:
     const now = reclaim();
     if (ahead < free) return 0;
     const index = (ahead % requests) - free;
-    // Of requests in flight it is only known that they have not ended.
+    // Of a request in flight, only one thing is known: it has not ended yet.
     const next = index < 0 ? now : (returns[index] ?? now + holdMs);
     const rounds = Math.floor(ahead / requests);
     return next - now + (rounds === 0 ? 0 : rounds * holdMs);

@@ -2,9 +2,9 @@ import type { RateLimiter } from "../limiter/rate-limiter.js";
 
 /** How many requests of the background the rate limit allows, if no other calls use it. */
 export interface SlotAllowance {
-  /** Those that may be sent now. */
+  /** How many may be sent now. */
   available: number;
-  /** Those per interval; `Infinity` without a limit. */
+  /** How many may be sent per interval; `Infinity` without a limit. */
   share: number;
   intervalMs: number;
   /** Remaining time of the pause after a 429, in ms. */
@@ -26,6 +26,12 @@ const OVERLAP_SHARE = 0.1;
 /** How many requests it takes to read a list of this many records with `gapless`, in pages of 250. At least one. */
 export const requestsForList = (records: number): number =>
   records <= 250 ? 1 : Math.ceil((records / 250) * (1 + OVERLAP_SHARE));
+
+/** Whether a list of this many records takes fewer requests than its items do one by one. */
+export const isListCheaper = (items: number, records: number): boolean => items > requestsForList(records);
+
+/** How many requests it takes to read items one by one, or with their list if that is cheaper. */
+export const requestsForItems = (items: number, records: number): number => Math.min(items, requestsForList(records));
 
 /**
  * Returns the probable duration of a number of requests, in ms, at one request per `paceMs` as long as the rate limit does not

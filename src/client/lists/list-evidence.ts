@@ -8,7 +8,7 @@ export interface ListProblem {
   isContradiction: boolean;
 }
 
-/** What the pages of one iteration say about whether it was complete. */
+/** Collects what the pages of one iteration show, and judges whether the list was complete. */
 export class ListEvidence {
   /** Number of records that were emitted. */
   emitted = 0;

@@ -92,7 +92,7 @@ export class ListReader<T> {
   #width: number;
   /** The upper limit of `#width`. Each surprise halves it. */
   #maxWidth: number;
-  /** By how many records the next page should overlap. */
+  /** How many records the next page should overlap. */
   #overlap = 1;
   /** The position up to which the list was read. `#last` is the record before it. */
   #end = 0;

@@ -98,7 +98,7 @@ function sessionOf<T, Params>(requester: Requester, list: ListDefinition<T, Para
 const describePlace = (schema: LazySchema<z.ZodObject>, name: string, place: string) =>
   Object.hasOwn(schema().shape, name) ? `it belongs in the ${place} argument` : undefined;
 
-/** One use of a list, with its request resolved. */
+/** Creates one use of a list, for a checked request. */
 function createPageSession<T>(
   requester: Requester,
   { pageReader, maxPageSize, keyOf, stableSort }: ListReading<T>,
@@ -147,7 +147,7 @@ function createPageSession<T>(
   };
 }
 
-/** What each client has warned of. */
+/** The topics of which each client has warned. */
 const warned = new WeakMap<ResponseContext["validation"], Set<string>>();
 
 function warnOnce(validation: ResponseContext["validation"], topic: string, message: string): void {

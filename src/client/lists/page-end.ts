@@ -3,7 +3,7 @@ import { ApiError, PaginationError } from "../../shared/errors/index.js";
 import { endOfPage, type Page, type PageRequest } from "./page.js";
 
 /**
- * What a page says about the end of its list, judged by its own statements alone:
+ * Judges what a page says about the end of its list, by its own statements alone:
  *
  *   more       another page follows
  *   end        no page follows, and the page ends at the position that `totalCount` states

@@ -12,7 +12,7 @@ export function isSorted(values: readonly unknown[], direction: "ASC" | "DESC"):
   const lowerCase = texts.map((text) => text.toLowerCase());
   const start = commonPrefixLength(lowerCase);
   const initials = lowerCase.map((text) => text.charAt(start));
-  // One rule that fits is enough.
+  // It is enough that one rule fits.
   return isInOrder(initials, compareCodeUnits) || textOrders().some((compare) => isInOrder(texts, compare));
 }
 

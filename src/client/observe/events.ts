@@ -8,7 +8,7 @@ export interface CallEvent {
   path: string;
 }
 
-/** What hooks receive, by the name of the hook. */
+/** The event that each hook receives. */
 export interface HookEvents {
   /** A request is about to be sent. */
   request: CallEvent & {
@@ -21,7 +21,7 @@ export interface HookEvents {
     attempt: number;
     /** HTTP status. */
     status: number;
-    /** From sending to the last byte, in ms. */
+    /** Time from sending to the last byte, in ms. */
     durationMs: number;
   };
   /** A call will be retried. */
@@ -106,19 +106,19 @@ export interface CallEnd {
 }
 
 /**
- * What an instrumentation does with one call. `run` sends in any case, once, however often and whenever it is called, so an
- * instrumentation can change the async context, but neither prevent nor repeat a request.
+ * How an instrumentation observes one call. It can change the async context, but it can neither prevent nor repeat a request:
+ * however often and whenever it calls `run`, the request is sent once.
  */
 export interface CallObservation {
-  /** Around the whole call. */
+  /** Wraps the whole call. */
   within(run: () => void): void;
-  /** Around an attempt. `setHeader` adds a header, such as `traceparent`, before `run` is called; it cannot replace one. */
+  /** Wraps an attempt. `setHeader` adds a header such as `traceparent` before `run` is called. It cannot replace a header. */
   attempt(
     event: HookEvents["request"],
     setHeader: (name: string, value: string) => void,
     run: () => Promise<AttemptEnd>,
   ): void;
-  /** An attempt has waited this long for its slot. */
+  /** Called with the time that an attempt has waited for its slot, in ms. */
   waited(ms: number): void;
   retry(event: HookEvents["retry"]): void;
   paused(event: HookEvents["rateLimited"]): void;
@@ -127,20 +127,20 @@ export interface CallObservation {
 
 /** A method that is one call for its caller, and sends several requests. */
 export interface MethodInfo {
-  /** For example `inventory.getStockLevel`. */
+  /** Name of the method, such as `inventory.getStockLevel`. */
   name: string;
   client: ClientState;
 }
 
-/** What an instrumentation does with such a method. Its requests are observed besides. */
+/** How an instrumentation observes such a method. Each of its requests is observed, too. */
 export type MethodObservation = Pick<CallObservation, "within" | "ended">;
 
 /** Observes all clients of the process. */
 export interface Instrumentation {
-  /** Asked at each call: nothing would be recorded or propagated. */
+  /** Returns true if nothing would be recorded or propagated. Asked at each call. */
   isIdle?(): boolean;
-  /** A call begins. `undefined`: it is not observed. */
+  /** Called when a call begins. Returns `undefined` if the call is not observed. */
   startCall(info: CallInfo): CallObservation | undefined;
-  /** A method of several requests begins. `undefined`: it is not observed. */
+  /** Called when a method of several requests begins. Returns `undefined` if the method is not observed. */
   startMethod?(info: MethodInfo): MethodObservation | undefined;
 }

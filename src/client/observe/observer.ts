@@ -38,14 +38,14 @@ const LOG_LINES: { [Name in keyof HookEvents]: (event: HookEvents[Name]) => [Log
   token: ({ expiresAt }) => ["debug", `received a new token, valid until ${new Date(expiresAt).toISOString()}`],
 };
 
-/** Shared by the ES module and the CommonJS copy of the package. */
+/** The key of the instrumentation, which the ES module and the CommonJS copy of the package share. */
 const INSTRUMENTATION: unique symbol = Symbol.for("stocklot.instrumentation");
 
 const shared: typeof globalThis & { [INSTRUMENTATION]?: Instrumentation } = globalThis;
 
 /**
- * Observes all clients of the process. Returns a function that stops it; `undefined`, and changes nothing, if they are observed
- * already.
+ * Observes all clients of the process. Returns a function that ends the observation. If they are observed already, it changes
+ * nothing and returns `undefined`.
  */
 export function instrument(instrumentation: Instrumentation): (() => void) | undefined {
   if (shared[INSTRUMENTATION]) return undefined;
@@ -62,7 +62,7 @@ export class Observer {
 
   constructor(logger: Logger | undefined, hooks: Hooks = {}) {
     this.#logger = logger;
-    // Read once, also from an instance of a class, whose methods are on its prototype.
+    // The hooks are read once. They may be an instance of a class, whose methods are on its prototype.
     this.#hooks = Object.fromEntries(
       Object.keys(LOG_LINES).flatMap((name) => {
         const hook = fieldOf(hooks, name);
@@ -71,7 +71,7 @@ export class Observer {
     );
   }
 
-  /** Logs a warning. What keeps this function alive does not keep the client alive, which idle connections must not do. */
+  /** Logs a warning. Idle connections hold this function; they must not keep the client alive. */
   readonly warn = (message: string): void => this.log("warn", message);
 
   log(level: LogLevel, message: string): void {
@@ -121,17 +121,17 @@ export class Observer {
   }
 }
 
-/** For metrics and spans. If a signal was aborted with a value without a name: its type. */
+/** Returns the name of an error for metrics and spans; for a thrown value without a name, its type. */
 export function nameOfThrown(thrown: unknown): string {
   try {
     return String(fieldOf(thrown, "name") || typeof thrown);
   } catch {
-    // A getter or a Proxy of the caller's.
+    // A getter or a Proxy of the caller's has thrown.
     return typeof thrown;
   }
 }
 
-/** What the instrumentation of the process, if there is one, returns for a call. It may return anything. */
+/** Asks the instrumentation of the process, if there is one. It may return anything, so the result is checked. */
 function observe<O>(start: (one: Instrumentation) => O | undefined): O | undefined {
   const one = shared[INSTRUMENTATION];
   if (!one) return undefined;
@@ -141,18 +141,18 @@ function observe<O>(start: (one: Instrumentation) => O | undefined): O | undefin
     if (typeof fieldOf(observation, "then") !== "function") return observation;
     settle(observation);
   } catch {
-    // The call goes on unobserved.
+    // The instrumentation failed: the call goes on unobserved.
   }
   return undefined;
 }
 
 function createCallInfo(client: ClientState, method: string, given: string): CallInfo {
-  // What the document prints has no secrets.
+  // Paths that the document prints contain no secrets.
   const path = LITERAL_PATHS.has(given) ? given : redact(given);
   return { client, method, path, url: client.url + path };
 }
 
-/** One call, as it is observed. */
+/** The observation of one call. */
 export class CallObserver {
   readonly #observation: CallObservation | undefined;
 
@@ -202,7 +202,7 @@ const LITERAL_PATHS: ReadonlySet<string> = new Set(documentedPaths().filter((pat
 
 const UNOBSERVED = new CallObserver(undefined);
 
-/** Runs something once, within an observation. The promise is ours, whatever that returns or throws, and whenever it runs it. */
+/** Runs a function once within an observation, whatever the observation returns or throws, and whenever it calls the function. */
 function within<T>(run: () => Promise<T>, invoke: (inner: () => Promise<T>) => void): Promise<T> {
   let result: Promise<T> | undefined;
   const once = () => {
@@ -213,7 +213,7 @@ function within<T>(run: () => Promise<T>, invoke: (inner: () => Promise<T>) => v
   return once();
 }
 
-/** The failure of an attempt in one word, for metrics: few different values. */
+/** Returns the failure of an attempt in one word. Metrics need few different values. */
 function typeOfFailure({ kind, cause }: ExchangeFailure): string {
   if (kind !== "connection" && kind !== "exception") return kind;
   try {

@@ -37,7 +37,7 @@ const MAX_KNOWN_RECEIPTS = 1_000;
 
 const COMPARE_LOTS_HINT =
   "It may still be in progress: before you resend it, wait one minute and compare the lots of the item with their earlier state.";
-/** What to do after an unknown outcome. */
+/** Advice for an unknown outcome. */
 const RECOVERY_HINTS = {
   receive: 'Resend it only if client.inventory.findReceipt(error) reports "not-applied", which takes up to a minute.',
   move: COMPARE_LOTS_HINT,
@@ -360,7 +360,7 @@ function levelsOf({ path, found, missing }: FoundItems<StockLevel>): Map<string,
   return levels;
 }
 
-/** One SKU, for what takes several. */
+/** Checks one SKU, for a search that takes several. */
 function checkedSku(shortID: string, method: string): [string] {
   return [checkInput(`inventory.${method}`, skuSchema, shortID, ["shortID"])];
 }
@@ -370,7 +370,7 @@ const readTransactionResult: ResponseReader<TransactionResult> = (context) => {
   const text = readText(context.response);
   const parsed = parseJsonOrUndefined(text);
   const body = parsed === undefined ? text || undefined : parsed;
-  // Of a number, the part that was received is a number, too: of `12345`, `123`.
+  // A number that was cut is still a number: `123` instead of `12345`.
   const mayBeCut = context.response.endsByClose && (parsed === undefined || typeof parsed === "number");
   const recNo = mayBeCut ? undefined : findRecordNumber(body);
   return { ...(recNo === undefined ? {} : { recNo }), body };

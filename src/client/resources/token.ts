@@ -40,10 +40,10 @@ export async function createTokenRequest(
     read: ({ validation: { warn }, ...received }) => {
       const context = { ...received, validation: { mode: "error", warn } } as const;
       const data = readJsonBody(context);
-      // Without a token nothing works, so this response is validated whatever the client's setting is.
+      // Nothing works without a token, so this response is validated in every mode.
       assertMatchesSchema(tokenResponseSchema, data, context);
       secrets.rememberToken(data.access_token);
-      // From the time of sending: the service may have counted from any moment after it.
+      // The lifetime counts from the moment of sending, since the service may count from any moment after it.
       return { accessToken: data.access_token, expiresAt: received.sentAt + parseTokenLifetimeMs(data.expires_in) };
     },
   };

@@ -4,7 +4,7 @@ import { NotFoundError, PaginationError, TimeoutError } from "../../shared/error
 import { checkInput } from "../../shared/schema.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { race, whenAborted } from "../../shared/time/wait.js";
-import { durationOf, requestsForList, slotAllowanceOf } from "../lists/effort.js";
+import { durationOf, isListCheaper, requestsForList, slotAllowanceOf } from "../lists/effort.js";
 import type { InventoryList } from "../lists/inventory-lists.js";
 import type { ListDefinition, ListOptions } from "../lists/list.js";
 import type { RequestOptions } from "../send/request-options.js";
@@ -32,9 +32,9 @@ import { readEnd, type SortedList, UnsearchableListError } from "./sorted-list.j
 import { WholeReadings } from "./whole-readings.js";
 
 const MAX_PART_NUMBERS = 10_000;
-/** From this many SKUs on, it is worth a request to learn how long the list of items is. */
+/** The number of SKUs from which it is worth a request to learn how long the list of items is. */
 const MANY_SKUS = 13;
-/** What a search costs, at the pessimistic end of the usual. */
+/** How many pages a search usually costs, at the pessimistic end. */
 const PAGES_PER_SEARCH = 2;
 /** Pages that the first search of a list reads besides, and those that prove its order. */
 const ENDS = 2;
@@ -51,13 +51,13 @@ export interface ItemRecords<T> {
 /** The records of several items. */
 export interface FoundItems<T> {
   path: string;
-  /** By the SKU as asked. */
+  /** The records by SKU, as the caller spelled it. */
   found: Map<string, ItemRecords<T>>;
   /** The SKUs that do not exist. */
   missing: Map<string, NotFoundError>;
 }
 
-/** One call, while it runs. */
+/** One call that searches. */
 interface Lookup<T> {
   group: RequestGroup;
   list: SortedList<T>;
@@ -182,7 +182,7 @@ export class ItemLookup {
     }
   }
 
-  /** What a search will probably send, as far as the list is known. */
+  /** Returns what a search will probably send, as far as the list is known. */
   #searchRequest<T>({ list, group, options }: Lookup<T>, shortIDs: readonly string[]): SearchRequest {
     const { memory, label, isUnique } = list;
     const partNos = shortIDs.map((shortID) => this.#partNos.get(shortID));
@@ -226,7 +226,7 @@ export class ItemLookup {
     const { path } = definition.request({}, {});
     return this.#requester.group(options, async (group) => {
       const list = this.#memories.open(group, { reading: definition.reading({}), path, column: "partNo" });
-      // One proof of the order serves all that are looked up at the same time.
+      // One proof of the order serves all look-ups that run at the same time.
       if (this.#firstShown && !list.memory.isProven) await race(this.#firstShown, whenAborted(group.lifetime));
       const shown = showByPartNo(list, item);
       this.#firstShown ??= shown.then(
@@ -241,7 +241,7 @@ export class ItemLookup {
     });
   }
 
-  /** In the order asked. Those that are not remembered are looked up one by one, or in the list of items if that is shorter. */
+  /** Returns part numbers in the order of the SKUs. Unknown ones are looked up one by one, or in the list of items if that takes fewer requests. */
   async #resolvePartNos<T>(
     lookup: Lookup<T>,
     shortIDs: readonly string[],
@@ -253,7 +253,7 @@ export class ItemLookup {
     if (count > 1) {
       // The list of items is at least as long as the one of their stock levels.
       if (list.memory.total === 0 && count < MANY_SKUS) await readEnd(list, "DESC").catch(ignoreUnsearchable);
-      if (count > pagesOf(list.memory.total)) listed = await readPartNos(lookup, unknown);
+      if (isListCheaper(count, list.memory.total)) listed = await readPartNos(lookup, unknown);
     }
     const missing = new Map<string, NotFoundError>();
     const partNos = new Map<string, number>();
@@ -281,7 +281,7 @@ export class ItemLookup {
       for (const [index, partNo] of sorted.entries()) {
         const pages = pagesOf(list.memory.total);
         const left = (sorted.length - index) * PAGES_PER_SEARCH;
-        // In all, never more than the lists of items and of levels have pages.
+        // A call never sends more requests than the lists of items and of stock levels have pages.
         const { requests } = group;
         const isListCheaper = sorted.length > 1 && requests + left > 2 * pages && requests <= pages;
         if (isListCheaper && pages > 1) return await this.#readAll(lookup, partNos);
@@ -356,7 +356,7 @@ function inOrder<T>(shortIDs: readonly string[], { path, found, missing }: Found
   return { path, found: ordered, missing };
 }
 
-/** One error for all SKUs that do not exist; `undefined` if all do. */
+/** Returns one error for all SKUs that do not exist; `undefined` if all exist. */
 export function missingItemsError(missing: ReadonlyMap<string, NotFoundError>): NotFoundError | undefined {
   const [first] = missing.values();
   if (!first || missing.size === 1) return first;

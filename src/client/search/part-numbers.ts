@@ -6,6 +6,7 @@ import { READS } from "../../service/operations.js";
 import { lazy } from "../../shared/schema.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { createPageReader } from "../lists/decode-page.js";
+import { isListCheaper } from "../lists/effort.js";
 import type { ApiRequest } from "../send/call.js";
 import type { Requester } from "../send/requester.js";
 import { invalidResponseError } from "../send/response.js";
@@ -37,7 +38,7 @@ export async function readPartNos(
         partNos.set(shortID, Number(partNo));
     }
     // The caller looks up the rest one by one, also if this list never ends.
-    const isLonger = shortIDs.size <= pagesOf(page.totalCount);
+    const isLonger = !isListCheaper(shortIDs.size, page.totalCount);
     if (partNos.size === shortIDs.size || isLonger || !page.hasMore || number > 2 * pagesOf(page.totalCount))
       return partNos;
   }

@@ -3,7 +3,7 @@ import type { NotFoundError } from "../../shared/errors/index.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import type { WriteLog } from "../send/write-log.js";
 
-/** What a search has found: a record, none, or no such item. */
+/** The result of a search: a record, no record, or no such item. */
 export type SearchResult = { record: unknown } | { missing: NotFoundError };
 
 /** When something was read. */

@@ -24,7 +24,7 @@ import { notifyRetry } from "./on-retry.js";
 import type { AttemptResult, Progress, Sending } from "./progress.js";
 import type { ServiceClock } from "./service-clock.js";
 
-/** What the attempts of a client's calls share. */
+/** The parts of a client that all attempts of its calls share. */
 export interface ClientParts {
   readonly limiter: RateLimiter;
   readonly tokens: TokenManager;
@@ -102,10 +102,10 @@ async function sendOnce(parts: ClientParts, call: Call, before: Progress): Promi
   }
 }
 
-/** From this round on, an expired token is used, too: two have expired while the call was in the queue. One that was refused is not. */
+/** The round from which an expired token is used: two tokens have expired while the call was in the queue. A refused token is never used. */
 const ANY_TOKEN_FROM_ROUND = 3;
 
-/** What the limiter fails a waiting call with after the 429 of a probe, if the call has had too many. */
+/** The error with which a waiting call fails after the 429 of a probe, if the call has had too many 429s. */
 const TOO_MANY_RATE_LIMITS = Symbol("too many 429s");
 
 interface Acquired {

@@ -26,7 +26,7 @@ export interface ApiRequest<T> {
   onFailedAttempt?: ((error: unknown) => void) | undefined;
   /** The highest record number that was seen before an attempt. */
   lastRecNo?: (() => number | undefined) | undefined;
-  /** Of a write: the SKU of the item that it changes. Without one, it may change any. */
+  /** The SKU of the item that a write changes. Without a SKU, the write may change any item. */
   shortID?: string | undefined;
   /** The token request, which needs no token itself. */
   isTokenRequest?: boolean | undefined;
@@ -62,7 +62,7 @@ export interface CallSettings {
   onSend?: (() => void) | undefined;
 }
 
-/** One request of a caller's, over all its attempts. It does not change; `Progress` has how far it has come. */
+/** One request of a caller, with all its attempts. A call does not change; `Progress` says how far it has come. */
 export class Call {
   /** Method and path, the start of every message. */
   readonly label: string;
@@ -85,13 +85,13 @@ export class Call {
     this.mayRepeat = !this.isWrite || method === "PUT" || method === "DELETE";
   }
 
-  /** What all its events share. */
+  /** The fields that all its events have. */
   get identity(): { method: string; path: string } {
     const { method, path } = this.request;
     return { method, path };
   }
 
-  /** As the caller has set it; otherwise writes first, then single reads, then further pages. */
+  /** The caller's priority. By default, writes come first, then single reads, then further pages. */
   get priority(): Priority | "token" {
     if (this.request.isTokenRequest) return "token";
     return this.settings.priority ?? this.request.priority ?? (this.isWrite ? "high" : "normal");

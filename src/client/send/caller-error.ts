@@ -154,7 +154,7 @@ function outcomeUnknownError(
       method,
       path,
       ...(Object.keys(query).length > 0 && { query }),
-      // As it was sent: the caller may have changed its own object since.
+      // The body as it was sent, since the caller may have changed its own object.
       ...(body !== undefined && { body: contentType === JSON_CONTENT_TYPE ? JSON.parse(body) : body }),
       sentAt,
       ...(clockAheadMs !== undefined && { clockAheadMs }),

@@ -62,12 +62,12 @@ export type Problem =
   /** The transport or the caller's code threw something that is no failure of the network. */
   | { readonly kind: "exception"; readonly thrown: unknown; readonly sent: boolean };
 
-/** What follows from a problem. */
+/** The consequence of a problem. */
 export interface Consequence {
   /** Whether the attempt may have been applied, if it was a write. */
   readonly applied: "no" | "unknown";
   readonly retry: Retry;
-  /** In a few words, for log lines and the retry hook. */
+  /** The reason in a few words, for log lines and the retry hook. */
   readonly reason: string;
   /** The wait that the service requests, in ms. */
   readonly retryAfterMs?: number | undefined;

@@ -38,7 +38,7 @@ export function describeFalseSuccess(response: WireResponse, documented?: string
     : `its status is ${JSON.stringify(status)} instead of "${documented}"`;
 }
 
-/** Of arrays, strings of JSON and fields `error` around an error. */
+/** How many arrays, strings of JSON and fields `error` may surround an error. */
 const MAX_ERROR_DEPTH = 4;
 
 /** The error object that a body is or contains. */

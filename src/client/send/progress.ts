@@ -12,7 +12,7 @@ export interface Progress {
   readonly rateLimitRetries: number;
   /** It has continued with a new token after a 401. */
   readonly hasRenewedToken: boolean;
-  /** Of a write: `unknown` once an attempt may have been applied, `yes` once a success has arrived. */
+  /** Whether a write was applied: `unknown` once an attempt may have been applied, `yes` once a success has arrived. */
   readonly applied: StocklotError["applied"];
   /** The error of the last attempt that failed. */
   readonly lastError: unknown;
@@ -24,7 +24,7 @@ export interface Progress {
 
 /** What was known when an attempt began. */
 export interface Sending {
-  /** In ms since the epoch. */
+  /** When it began, in ms since the epoch. */
   readonly sentAt: number;
   /** The same by the monotonic clock. */
   readonly begunAtMs: number;

@@ -40,7 +40,7 @@ export interface RequestGroup extends Requester {
 }
 
 export interface RequesterConfig extends Omit<ClientParts, "closed" | "onTheWire"> {
-  /** Without a slash at its end. */
+  /** The base URL, without a slash at its end. */
   baseUrl: string;
   validation: ResponseValidation;
   totalTimeoutMs: number;

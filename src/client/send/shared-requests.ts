@@ -15,7 +15,7 @@ export type SendWithin = <T>(
   onSend: () => void,
 ) => Promise<T>;
 
-/** What a caller gets of a request that it may share with others. */
+/** The result of a request that several callers may share. */
 export interface SharedResult<T> {
   value: T;
   /** When the request was sent, by the monotonic clock. */
@@ -34,15 +34,16 @@ interface SharedRequest<T> {
   next: SharedRequest<T> | undefined;
 }
 
-/** Why a request that waits for a slot ends: a more urgent one replaces it. */
+/** The reason with which a request that waits for a slot ends if a more urgent one replaces it. */
 const REPLACED = new Error("replaced by a more urgent request");
 
 const PRIORITIES: readonly Priority[] = ["high", "normal", "low"];
 
 /**
- * Requests in flight that equal reads of one client share: for 60 callers who ask for the same page at the same time, one
- * request is sent. Each caller leaves by its own signal and deadline; the request is aborted when the last one has left. One
- * that was sent before a write of this client began or ended is not joined: who writes and then reads sees his own write.
+ * Shares requests in flight between equal reads of one client: if 60 callers ask for the same page at the same time, one request
+ * is sent. Each caller leaves by its own signal and deadline. The request is aborted when the last caller has left. A request
+ * that was sent before a write of this client began or ended is not joined, so that a caller who writes and then reads sees the
+ * write.
  */
 export class SharedRequests {
   readonly #requests = new Map<string, SharedRequest<unknown>>();
@@ -71,7 +72,7 @@ export class SharedRequests {
     const begin = () => this.#begin(key, request, { ...settings, priority });
     const found = this.#requests.get(key) as SharedRequest<T> | undefined;
     let shared = found && this.#isJoinable(found) ? found : begin();
-    // What waits for a slot behind others goes on with the priority of the most urgent caller.
+    // A request that still waits for a slot gets the priority of its most urgent caller.
     if (shared.epoch === undefined && PRIORITIES.indexOf(priority) < PRIORITIES.indexOf(shared.priority)) {
       shared.next = begin();
       shared.lifetime.abort(REPLACED);

@@ -10,10 +10,10 @@ const MAX_ITEMS = 10_000;
 export class WriteLog {
   /** Counts the begin and the end of each write. */
   epoch = 0;
-  /** What was noted and is not sorted in by item yet. Most clients never ask for it. */
+  /** Writes that are not sorted in by item yet. Most clients never ask for them. */
   readonly #noted: { shortID: string; epoch: number }[] = [];
   readonly #epochByItem = new Map<string, number>();
-  /** Of writes whose item is not known, and of items that are no longer remembered. */
+  /** The epoch of writes whose item is not known, and of items that are no longer remembered. */
   #epochOfAny = 0;
 
   /** A write begins or ends. Without a SKU, it may concern any item. */

@@ -137,7 +137,7 @@ function proxyOf(name: string): string | undefined {
   const text = address.includes("://") ? address : `http://${address}`;
   const url = parseUrl(text);
   if (url && isProxyUrl(url)) return text;
-  // Not quoted: it may contain a password.
+  // The address is not quoted, since it may contain a password.
   throw new ConfigurationError(
     `environment variable ${variable}: not the address of a proxy. Use the form http://user:password@host:port, with special characters percent-encoded.`,
   );

@@ -50,7 +50,7 @@ export interface WireRequest {
   target: string;
   headers: Record<string, string>;
   body: string | undefined;
-  /** One attempt, from sending to the last byte of the body. */
+  /** Time limit from sending to the last byte of the body, in ms. */
   timeoutMs: number;
   maxResponseBytes: number;
   signal: Abortable;
@@ -99,7 +99,7 @@ export function exchange(request: WireRequest, send: Wire): Promise<ExchangeEnd>
   });
 }
 
-/** A request and its response as the transport sees them: the timeout, the size limit, the abort, and one end. */
+/** One request and its response. Enforces the timeout, the size limit and the abort, and ends once. */
 export class Exchange {
   /** Whether a byte of the request may have left this process. The transport sets it. */
   sent = false;
@@ -181,7 +181,7 @@ export class Exchange {
     this.#resolve({ sent: this.sent, failure: { kind, cause }, head: this.#head });
   }
 
-  /** Fails with anything that was thrown: a failure of the network, or an exception of code. */
+  /** Fails with anything that was thrown, as a failure of the network or as an exception. */
   failWith(cause: unknown): void {
     this.fail(isNetworkFailure(cause) ? "connection" : "exception", cause);
   }
@@ -190,19 +190,19 @@ export class Exchange {
     this.hasEnded = true;
     this.#stop();
     this.onEnd?.();
-    // Exchange and transport hold each other no longer, or collecting them takes half the time of a call (Node.js 20).
+    // If exchange and transport still held each other, collecting them would take half the time of a call (Node.js 20).
     this.cancel = this.onEnd = undefined;
   }
 }
 
-/** Also for bytes of another realm: Jest runs each test file in one of its own. */
+/** Whether a chunk is bytes, also those of another realm: Jest runs each test file in a realm of its own. */
 const isBytes = (chunk: unknown) =>
   ArrayBuffer.isView(chunk) && Object.prototype.toString.call(chunk) === "[object Uint8Array]";
 
 function concat(chunks: readonly Uint8Array[], length: number): Uint8Array {
   const [only] = chunks;
   if (only && chunks.length === 1) return only;
-  // A Buffer is not filled with zeros first.
+  // `allocUnsafe` does not fill the memory with zeros first.
   const whole = globalThis.Buffer?.allocUnsafe(length) ?? new Uint8Array(length);
   let position = 0;
   for (const chunk of chunks) {
@@ -229,7 +229,7 @@ const DECODERS: Readonly<Record<string, (zlib: Zlib) => Decoder>> = {
   deflate: ({ inflate }) => inflate,
 };
 
-/** Decodes a body. `maxBytes` ends a bomb. */
+/** Decodes a body. A body that decodes to more than `maxBytes` is refused. */
 async function decompress(encoded: Uint8Array, codings: string, maxBytes: number): Promise<Uint8Array> {
   let body = encoded;
   for (const coding of codings.toLowerCase().split(",").reverse()) {
@@ -248,5 +248,5 @@ function decode(encoded: Uint8Array, coding: string, maxBytes: number): Promise<
   });
 }
 
-/** zlib refuses a limit beyond the largest buffer. */
+/** The largest limit that zlib accepts. */
 const MAX_ZLIB_LENGTH = 2 ** 31;

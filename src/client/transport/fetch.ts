@@ -37,14 +37,14 @@ function requestInit({ method, headers, body }: WireRequest): RequestInit {
   return isOnce ? { ...init, body: new Blob([body]).stream(), duplex: "half" } : { ...init, body };
 }
 
-/** What fetch decompresses. It returns other bodies as they are. */
+/** The codings that fetch decompresses. It returns other bodies as they are. */
 const DECOMPRESSED_PATTERN = /^\s*((x-)?gzip|deflate|br|zstd|identity)?\s*$/i;
 
 async function readResponse(response: Response, exchange: Exchange): Promise<void> {
   // Response.error() is a failure of the network, and an opaque redirect contains nothing.
   if (response.status === 0) throw new Error("the fetch function returned a response with status 0");
   const reader = response.body?.getReader();
-  // Without a coding: fetch decompresses the body.
+  // No coding is passed on, because fetch has decompressed the body.
   const headers = Object.fromEntries(response.headers);
   // A response without an address comes from memory, and is complete.
   const endsByClose = response.url !== "" && response.url !== undefined && endsOnlyByClose(headers);
@@ -61,7 +61,7 @@ async function readResponse(response: Response, exchange: Exchange): Promise<voi
   else exchange.complete();
 }
 
-/** Of any fetch library, if it follows the standard and nobody has read its body. */
+/** Whether a value is a response of any fetch library that follows the standard, with a body that nobody has read. */
 function isResponse(value: unknown): value is Response {
   const body = fieldOf(value, "body");
   return (

@@ -1,7 +1,7 @@
 const RESERVED_HEADER_PATTERN =
   /^(authorization|connection|content-length|expect|host|keep-alive|proxy-(authorization|connection)|te|trailer|transfer-encoding|upgrade)$/i;
 
-/** What is wrong with a header, or `undefined`. */
+/** Returns what is wrong with a header; `undefined` if nothing is. */
 export function describeHeaderProblem(name: string, value: string): string | undefined {
   if (RESERVED_HEADER_PATTERN.test(name)) return "cannot be set, since the client sets it";
   if (!/^[!#$%&'*+\-.^_`|~\w]+$/.test(name)) return "is not a valid header name";

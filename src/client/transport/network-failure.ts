@@ -1,6 +1,6 @@
 import { fieldOf, isObject, messageOf, toOneLine } from "../../shared/unknown.js";
 
-/** What a failure of the network means, for the message. Whether anything was sent is not in it: only the transport knows. */
+/** What a failure of the network means, for the message. It does not say whether anything was sent: only the transport knows that. */
 export interface NetworkFailure {
   /** What happened. */
   problem: string;
@@ -70,21 +70,21 @@ const RULES: readonly Rule[] = [
   ],
 ];
 
-/** Of Node.js, to a loopback address. */
+/** Matches a refused connection to a loopback address, as Node.js reports it. */
 const REFUSED_HERE_PATTERN = /^ECONNREFUSED .*ECONNREFUSED (127\.|::1|::ffff:127\.)/;
 
-/** No connection through the proxy of the environment. */
+/** There is no connection through the proxy of the environment. */
 export class ProxyFailure extends Error {
   constructor(cause: unknown) {
     super(`proxy: ${toOneLine(messageOf(cause))}`, { cause });
   }
 }
 
-/** How fetch functions report a failure of the network: undici, browsers and msw, Deno, Workers, React Native. */
+/** Messages with which fetch functions report a failure of the network: undici, browsers and msw, Deno, Workers, React Native. */
 const FETCH_FAILED_PATTERN =
   /^(fetch failed|terminated|failed to fetch|networkerror when attempting|load failed|error sending request|network (request failed|connection lost|error))/i;
 
-/** Classifies a failure of the network; `undefined` for any other exception. Its causes are searched, since fetch functions wrap it. */
+/** Classifies a failure of the network; `undefined` for any other exception. Searches the causes, too, since fetch functions wrap failures. */
 export function describeNetworkFailure(error: unknown): NetworkFailure | undefined {
   try {
     return classify(error, 0);
@@ -97,7 +97,7 @@ export function describeNetworkFailure(error: unknown): NetworkFailure | undefin
 export const isNetworkFailure = (error: unknown): boolean => describeNetworkFailure(error) !== undefined;
 
 const MAX_CAUSES = 8;
-/** Calls of the system on a socket. Other ones, such as `open`, are those of the caller's own code. */
+/** System calls on a socket. Others, such as `open`, come from the caller's own code. */
 const SOCKET_CALLS: ReadonlySet<unknown> = new Set(["connect", "getaddrinfo", "read", "write", "shutdown"]);
 
 function classify(error: unknown, depth: number): NetworkFailure | undefined {
@@ -116,7 +116,7 @@ function classify(error: unknown, depth: number): NetworkFailure | undefined {
   const message = messageOf(error instanceof Error ? error : fieldOf(error, "message"));
   const text = `${codeOf(error) ?? fieldOf(error, "name")} ${message}`;
   const rule = RULES.find(([pattern]) => pattern.test(text));
-  // A message without the code would not say much: "other side closed".
+  // A message such as "other side closed" does not say much without its code.
   const detail = shorten(message.includes(String(codeOf(error) ?? "")) ? message : text);
   if (rule) {
     const [, problem, advice = "", permanent] = rule;
@@ -128,17 +128,17 @@ function classify(error: unknown, depth: number): NetworkFailure | undefined {
       isRefusedHere: REFUSED_HERE_PATTERN.test(text),
     };
   }
-  // With a code that is rare on sockets.
+  // A code that is rare on sockets.
   if (SOCKET_CALLS.has(fieldOf(error, "syscall")))
     return { problem: "the connection broke", detail, advice: "", permanent: false };
   const cause = fieldOf(error, "cause");
-  // A fetch that failed because of an error of another kind is an exception of code. The cause of msw's is a response.
+  // If the cause is no failure of the network, neither is this error. The cause of msw's error is a response.
   if (typeof fieldOf(cause, "message") === "string") return classify(cause, depth + 1);
   if (fieldOf(error, "name") !== "TypeError" || !FETCH_FAILED_PATTERN.test(message)) return undefined;
   return { problem: "the connection broke", detail, advice: "", permanent: false };
 }
 
-/** Those of an AggregateError: the addresses of one host were tried in turn. */
+/** Returns the errors of an AggregateError: the addresses of one host were tried in turn. */
 function errorsOf(error: object): unknown[] {
   const errors = fieldOf(error, "errors");
   return Array.isArray(errors) ? errors : [];

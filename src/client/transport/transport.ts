@@ -13,7 +13,7 @@ interface TransportOptions {
   timeoutMs: number;
 }
 
-/** What sends the requests. What the caller passed in stays open when the client closes. */
+/** Creates what sends the requests. A dispatcher or fetch function of the caller stays open when the client closes. */
 export function createTransport(base: URL, options: TransportOptions, warn: (message: string) => void): Transport {
   const { fetch, dispatcher, timeoutMs } = options;
   if (fetch) return { send: createFetchWire(base, fetch), close: async () => {} };
@@ -71,7 +71,7 @@ async function loadUndici(warn: (message: string) => void): Promise<typeof impor
   if (!mayReadEnvironment()) return undefined;
   try {
     const undici = await import("#undici");
-    // What Bun provides in its place, and what the bundles for Workers contain, cannot dispatch.
+    // Bun's replacement of undici and the one in bundles for Workers cannot dispatch.
     return typeof fieldOf(undici.Agent?.prototype, "dispatch") === "function" ? undici : undefined;
   } catch (error) {
     warn(`requests are sent with fetch, because undici could not be loaded (${messageOf(error)})`);
@@ -96,7 +96,7 @@ function createUndiciWire(base: URL, dispatcher: Dispatcher, resets?: ResetWatch
       // The exchange enforces the timeout.
       headersTimeout: 0,
       bodyTimeout: 0,
-      // For a redirect interceptor of the caller's dispatcher: credentials go to no other origin.
+      // Tells a redirect interceptor of the caller's dispatcher to follow no redirect: credentials must go to no other origin.
       maxRedirections: 0,
     };
     dispatcher.dispatch(options, {
@@ -107,7 +107,7 @@ function createUndiciWire(base: URL, dispatcher: Dispatcher, resets?: ResetWatch
         exchange.cancel = cancel;
         try {
           request.beforeFirstByte();
-          // What was called may have aborted the call: then undici sends nothing.
+          // `beforeFirstByte` may have aborted the call. Then undici sends nothing.
           exchange.sent = !exchange.hasEnded;
         } catch (cause) {
           exchange.fail("exception", cause);

@@ -1,15 +1,15 @@
 import { extname } from "node:path";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
+import { openList } from "../../bulk/lists.js";
+import { probeModifiedSince } from "../../bulk/probes.js";
 import type { InventoryClient, ListOptions, ListParams, Page } from "../../client/index.js";
 import { dateInputSchema } from "../../service/date.js";
 import { LISTS } from "../../service/lists.js";
-import { BadRequestError } from "../../shared/errors/index.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { type ConnectionFlags, withClient, withConnection } from "../connection.js";
 import { CommandError, integerOption, namesOption } from "../exit.js";
 import { fileOption, writeFile } from "../files.js";
 import { withHelp } from "../help.js";
-import { modifiedSinceProbe, openList, type RecordList } from "../list-probes.js";
 import { DECIMALS, delimiterOption } from "../rows/columns.js";
 import { ROW_FORMATS, type RowFormat, rowFormatOf } from "../rows/file-rows.js";
 import { printJson, tell, withProgress, writeOutput } from "../terminal.js";
@@ -24,13 +24,13 @@ interface ExportFlags extends ConnectionFlags, CsvOptions {
   json?: true;
 }
 
-const RESOURCES = { items: LISTS.items, lots: LISTS.lots, "stock-levels": LISTS.stockLevels };
-type Resource = keyof typeof RESOURCES;
+const EXPORTED_LISTS = { items: LISTS.items, lots: LISTS.lots, "stock-levels": LISTS.stockLevels };
+type Resource = keyof typeof EXPORTED_LISTS;
 
 export function exportCommand(): Command {
   const command = new Command("export")
     .description("write items (discontinued ones too), lots or stock levels to a file or to standard output")
-    .addArgument(new Argument("<resource>", "what to export").choices(Object.keys(RESOURCES)))
+    .addArgument(new Argument("<resource>", "what to export").choices(Object.keys(EXPORTED_LISTS)))
     .option("--wid <n>", "only this warehouse (lots and stock levels)", integerOption(0))
     .option("--since <date>", "only records modified since this date or datetime (ISO 8601)", dateOption)
     .addOption(
@@ -64,7 +64,7 @@ async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> 
     throw new CommandError("--json: CSV on standard output is no JSON. Leave out --format, or add --output.");
   // The service sends no SKU of a stock level, and NDJSON contains what it sends.
   const addsSku = name === "stock-levels" && (columns?.includes("shortID") ?? format === "csv");
-  const documented = [...(addsSku ? ["shortID"] : []), ...Object.keys(RESOURCES[name].record().shape)];
+  const documented = [...(addsSku ? ["shortID"] : []), ...Object.keys(EXPORTED_LISTS[name].record().shape)];
   const { excel, delimiter, decimal } = flags;
   const [option] = Object.entries({ excel, delimiter, decimal }).flatMap(([one, value]) =>
     value === undefined ? [] : [one],
@@ -73,9 +73,11 @@ async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> 
   const encoding = recordFormat(format, columns, documented, { excel, delimiter, decimal });
   await withClient(flags, async (client, signal) => {
     const open = (params: ListParams, options: ListOptions) =>
-      openList(client, RESOURCES[name].name, { wid, includeDiscontinued: true, ...params }, options);
+      openList(client, EXPORTED_LISTS[name].name, { wid, includeDiscontinued: true, ...params }, options);
     const write = async (append: (text: string) => Promise<void>) => {
-      if (since !== undefined) await warnIfIgnored(open(modifiedSinceProbe.params(), { signal }), name);
+      const probed = since && (await probeModifiedSince((params) => open(params, { signal }).page()));
+      // It contains no less than what was asked for.
+      if (probed === "ignored") tell(`warning: the service ignores --since for ${name}; every record is exported.`);
       const pages = open({ modifiedSince: since }, { gapless: true, signal }).pages();
       return writePages(addsSku ? withSkus(client, pages, signal) : pages, encoding, columns, append);
     };
@@ -97,17 +99,6 @@ async function* withSkus(client: InventoryClient, levels: Pages, signal: AbortSi
     const value = page.value.map((level) => ({ shortID: skus.get(fieldOf(level, "partNo")) ?? "", ...level }));
     yield { ...page, value };
   }
-}
-
-/** If the service ignores modifiedSince, the export contains every record: no more than asked for, but not only changes. */
-async function warnIfIgnored(probed: RecordList, name: Resource): Promise<void> {
-  const page = await probed.page().catch((error: unknown) => {
-    // It may only refuse the date of the probe.
-    if (error instanceof BadRequestError) return undefined;
-    throw error;
-  });
-  if (page && !modifiedSinceProbe.isHonoured(page))
-    tell(`warning: the service ignores --since for ${name}; every record is exported.`);
 }
 
 /** Returns the number of records. */

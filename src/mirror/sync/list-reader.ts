@@ -1,16 +1,7 @@
-import { afterEveryChange, serviceTimeBefore } from "../../client/for-add-ons.js";
-import {
-  ApiError,
-  type InventoryClient,
-  type ListOptions,
-  type Paginator,
-  type RequestOptions,
-  type ResponseInfo,
-  ServerError,
-} from "../../client/index.js";
-import type { Item } from "../../service/item.js";
-import type { Lot } from "../../service/lot.js";
-import type { StockLevel } from "../../service/stock-level.js";
+import { openList } from "../../bulk/lists.js";
+import { answerOf, probeModifiedSince } from "../../bulk/probes.js";
+import { BulkRequests } from "../../bulk/requests.js";
+import type { InventoryClient, ListOptions, ListParams, Page } from "../../client/index.js";
 import { type MirrorList, type NumberedRecord, numberedRecord } from "../tables.js";
 
 /** How many pages are requested while one is written. */
@@ -20,23 +11,26 @@ const READ_AHEAD = 2;
 const RETRY = { maxRetries: 8, maxDelayMs: 60_000 };
 
 /** A list that is being read, or was read. */
-export class Reading {
+export class MirrorReading {
   /** Numbers of the records that were listed. */
   readonly numbers = new Set<number>();
-  /** When it began: by the clock of this machine or the service's, whichever is behind. In ms. */
-  beganAt = Date.now();
-  /** The service's clock when it began, in ms; `null` if responses have no `Date` header. */
-  since: number | null = null;
   /** Whether numbers were listed in ascending order. They never change, so none was missed then. */
   #isAscending = true;
   #last = Number.NEGATIVE_INFINITY;
   #totals: number[] = [];
 
-  /** Notes the clock of the first response. */
-  observe(response: ResponseInfo): void {
-    if (this.since !== null) return;
-    this.since = serviceTimeBefore(response) ?? null;
-    this.beganAt = Math.min(this.beganAt, this.since ?? this.beganAt);
+  readonly #createdAt = Date.now();
+
+  constructor(readonly requests: BulkRequests) {}
+
+  /** The service's clock when it began, in ms; `null` if responses have no `Date` header. */
+  get since(): number | null {
+    return this.requests.startedAt ?? null;
+  }
+
+  /** When it began: by the clock of this machine or the service's, whichever is behind. In ms. */
+  get beganAt(): number {
+    return Math.min(this.#createdAt, this.since ?? this.#createdAt);
   }
 
   add(records: readonly NumberedRecord[], totalCount: number): void {
@@ -59,7 +53,7 @@ export class Reading {
 }
 
 /** Reads one list: gapless, at the lowest priority, and with statistics. */
-export class ListReader {
+export class MirrorListReader {
   /** The cost of reading so far. */
   readonly stats = { requests: 0, pages: 0, records: 0 };
 
@@ -69,18 +63,18 @@ export class ListReader {
     private readonly signal: AbortSignal | undefined,
   ) {}
 
+  /** A reading of the list, or of a part of it. */
+  begin(): MirrorReading {
+    return new MirrorReading(this.#newRequests());
+  }
+
   /** Reads the records that were modified since then, or all, page by page into `reading`. */
   async *read(
-    reading: Reading,
+    reading: MirrorReading,
     modifiedSince?: Date,
   ): AsyncGenerator<{ records: NumberedRecord[]; totalCount: number }, void, undefined> {
-    const options = this.#options((response) => reading.observe(response));
-    const list = openList(
-      this.client,
-      this.list,
-      { modifiedSince },
-      { ...options, gapless: true, readAhead: READ_AHEAD },
-    );
+    const options = { ...reading.requests.options, gapless: true, readAhead: READ_AHEAD };
+    const list = this.#open({ modifiedSince }, options);
     for await (const { value, totalCount } of list.pages()) {
       this.stats.pages += 1;
       this.stats.records += value.length;
@@ -91,63 +85,32 @@ export class ListReader {
   }
 
   /** How many records the list has, as the service counts them. */
-  async count(modifiedSince?: Date): Promise<number> {
-    const params = { modifiedSince, pageSize: 1 };
-    return (await openList(this.client, this.list, params, this.#options()).page()).totalCount;
+  async count(): Promise<number> {
+    return (await this.#readPage({ pageSize: 1 })).totalCount;
   }
 
-  /** Whether the list has records for a date in ten years, or rejects it. */
+  /** Whether the list, which is not empty, ignores `modifiedSince` or rejects it. */
   async ignoresModifiedSince(): Promise<boolean> {
-    const count = await this.#countUnlessRefused(afterEveryChange(Date.now()));
-    return typeof count === "number" ? count > 0 : !ServerError.is(count);
+    return (await probeModifiedSince((params) => this.#readPage(params))) === "ignored";
   }
 
   /** Whether the list cannot be read for this date. */
   async refuses(modifiedSince: Date): Promise<boolean> {
-    return typeof (await this.#countUnlessRefused(modifiedSince)) !== "number";
+    return !(await answerOf(this.#readPage({ modifiedSince, pageSize: 1 }))).page;
   }
 
-  /** The number of records, or the refusal. */
-  #countUnlessRefused(modifiedSince: Date): Promise<unknown> {
-    return this.count(modifiedSince).catch((error: unknown) => {
-      if (isRefusalOfIncrements(error)) return error;
-      throw error;
-    });
+  #readPage(params: ListParams): Promise<Page<object>> {
+    return this.#open(params, this.#newRequests().options).page();
   }
 
-  #options(observe?: (response: ResponseInfo) => void): RequestOptions {
-    const onResponse = (response: ResponseInfo) => {
-      this.stats.requests += response.attempts;
-      observe?.(response);
-    };
-    return { priority: "low", retry: RETRY, onResponse, ...(this.signal && { signal: this.signal }) };
+  /** Everything, discontinued items included. */
+  #open(params: ListParams, options: ListOptions) {
+    const { resource, wID } = this.list;
+    const name = resource === "warehouseStockLevels" ? "stockLevels" : resource;
+    return openList(this.client, name, { ...params, includeDiscontinued: true, wid: wID ?? undefined }, options);
   }
-}
 
-/** Whether a service may fail in this way for a list without `modifiedSince`. */
-export const isRefusalOfIncrements = (error: unknown): boolean =>
-  error instanceof ApiError && (error.status === 400 || error.status >= 500);
-
-interface ListParams {
-  modifiedSince?: Date | undefined;
-  pageSize?: number;
-}
-
-/** The endpoints that list everything, discontinued items included. */
-function openList(
-  { items, inventory }: InventoryClient,
-  { resource, wID }: MirrorList,
-  params: ListParams,
-  options: ListOptions,
-): Paginator<Item> | Paginator<Lot> | Paginator<StockLevel> {
-  switch (resource) {
-    case "items":
-      return items.list({ ...params, includeDiscontinued: true }, options);
-    case "lots":
-      return inventory.listLots(params, options);
-    case "stockLevels":
-      return inventory.listStockLevels(params, options);
-    case "warehouseStockLevels":
-      return inventory.listStockLevels({ ...params, wid: wID ?? 0 }, options);
+  #newRequests(): BulkRequests {
+    return new BulkRequests({ client: this.client, signal: this.signal, retry: RETRY, counter: this.stats });
   }
 }

@@ -1,3 +1,4 @@
+import { isRefusalOfDate } from "../../bulk/probes.js";
 import type { InventoryClient } from "../../client/index.js";
 import { UnexpectedRemovalsError } from "../../shared/errors/index.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
@@ -6,7 +7,8 @@ import type { Copy } from "../copy/copy.js";
 import type { ListState } from "../copy/status.js";
 import type { ListReport, MirrorProgress } from "../report.js";
 import type { MirrorList } from "../tables.js";
-import { isRefusalOfIncrements, ListReader, Reading } from "./list-reader.js";
+import { concludePass, type Guard, isSecondReadingDue } from "./conclude-pass.js";
+import { MirrorListReader, type MirrorReading } from "./list-reader.js";
 
 /*
  * How the copy of one list is kept equal to the list. What is known of it is a row of `mirror_status`:
@@ -30,38 +32,29 @@ import { isRefusalOfIncrements, ListReader, Reading } from "./list-reader.js";
  *      `since` - overlapMs, and sets `since`; `asOf` only if `increments` is true. There is none before a full pass that
  *      is asked for (`full`), or that is to prove increments: what it would read is the proof.
  *   2. `makeFullPass`, if the list is new, has no increments, the last one was fullPassEveryMs ago, the service's clock was
- *      set back, or for `full`, or for `allowRemovals` after a refusal. It reads everything, and ends with one commit:
- *      - Numbers ascended: none was missed. Otherwise, if records of the copy are absent or some are unlisted, the list is
- *        read again, and absent is what neither reading has listed.
- *      - If the service lists fewer than it counts, the pass proves nothing: if numbers did not ascend, unless both readings
- *        listed the same; or if records are absent and more are unlisted than before. `asOf` and `since` stay.
- *      - Absent records are removed, unless numbers did not ascend and some are unlisted, or the guard refuses.
- *      - If it found changes, an increment from the old `since` must list them. It decides about `increments`.
+ *      set back, or for `full`, or for `allowRemovals` after a refusal. It reads everything, a second time if the first one may
+ *      have missed records, and ends with one commit of what that proves (conclude-pass.ts). If it found changes, an increment
+ *      from the old `since` must list them. It decides about `increments`.
  *   3. While removals are refused, each run ends with an UnexpectedRemovalsError, and reads nothing again until the next full
  *      pass is due.
  */
 
-/** What the caller asks of a run. */
-export interface SyncSettings {
+/** The settings of a run. */
+export interface SyncSettings extends Guard {
   signal: AbortSignal | undefined;
   onProgress: ((progress: MirrorProgress) => unknown) | undefined;
   full: boolean;
-  allowRemovals: boolean;
   fullPassEveryMs: number;
   overlapMs: number;
-  maxRemovedShare: number;
 }
 
 /** A callback of the caller has failed. This ends the run. */
 export class CallbackFailure extends Error {}
 
-/** The guard allows this many removals of a list, however large a part of the records they are, unless it is all of them. */
-const MAX_UNGUARDED_REMOVALS = 50;
-
 /** One list in one run. */
 export class ListSync {
   readonly #counts = { added: 0, changed: 0, removed: 0 };
-  readonly #reader: ListReader;
+  readonly #reader: MirrorListReader;
   #durationMs = 0;
   #beganAgain = false;
   /** Whether this run has found that the list refuses increments, or that the service's clock was set back. */
@@ -74,7 +67,7 @@ export class ListSync {
     private readonly copy: Copy,
     private readonly settings: SyncSettings,
   ) {
-    this.#reader = new ListReader(client, list, settings.signal);
+    this.#reader = new MirrorListReader(client, list, settings.signal);
   }
 
   /** Step 1. */
@@ -86,7 +79,7 @@ export class ListSync {
       try {
         await this.#readIncrement(since);
       } catch (error) {
-        if (increments === true || !isRefusalOfIncrements(error)) throw error;
+        if (increments === true || !isRefusalOfDate(error)) throw error;
         this.#refusesIncrements = true;
       }
     });
@@ -136,7 +129,7 @@ export class ListSync {
     return age < 0 || age >= fullPassEveryMs;
   }
 
-  async #readIncrement(since: number): Promise<Reading> {
+  async #readIncrement(since: number): Promise<MirrorReading> {
     const { overlapMs } = this.settings;
     const { reading } = await this.#read("increment", new Date(since - overlapMs));
     if (reading.since === null) return reading;
@@ -148,62 +141,28 @@ export class ListSync {
 
   async #makeFullPass(): Promise<void> {
     const before = this.#state;
-    const isNew = before.asOf === null;
-    const mode = isNew ? "first" : "full";
+    const mode = before.asOf === null ? "first" : "full";
     const passAt = Date.now();
     const records = await this.copy.count(this.list);
     this.#beganAgain = before.interrupted;
     await this.copy.save(this.list, { interrupted: true });
 
     const first = await this.#read(mode);
-    const { reading } = first;
-    let decisive = reading;
-    let absent = await this.copy.numbersOutside(this.list, reading.numbers);
-    let hasAgreed = reading.hasAscended;
-    const modified = new Set(first.modified);
-    if (!reading.hasAscended && (absent.length > 0 || reading.unlisted > 0)) {
-      const second = await this.#read(mode);
-      decisive = second.reading;
-      for (const number of second.modified) modified.add(number);
-      absent = absent.filter((number) => !decisive.numbers.has(number));
-      hasAgreed = decisive.hasAscended || isSameSet(reading.numbers, decisive.numbers);
-    }
-
-    const { unlisted } = decisive;
-    const hasGrown = !isNew && absent.length > 0 && unlisted > (before.unlisted ?? 0);
-    const isProof = (hasAgreed || unlisted === 0) && !hasGrown;
-    const isAbsenceProof = isProof && (decisive.hasAscended || unlisted === 0);
-    const isRefused = !isNew && isAbsenceProof && this.#isTooMuch(absent.length, records, decisive.numbers.size);
-    const removed = isAbsenceProof && !isRefused ? absent : [];
-    const isClean = isProof && absent.length === removed.length;
-    const increments = await this.#checkIncrements(before, reading, modified);
-    await this.copy.save(
-      this.list,
-      {
-        passAt,
-        unlisted,
-        increments,
-        interrupted: false,
-        refused: isRefused ? absent.length : null,
-        ...(isProof && { asOf: reading.beganAt, since: reading.since }),
-        ...(isClean && { fullPassAt: reading.beganAt }),
-      },
-      removed,
-    );
+    let absent = await this.copy.numbersOutside(this.list, first.reading.numbers);
+    const second = isSecondReadingDue(first.reading, absent) ? await this.#read(mode) : undefined;
+    if (second) absent = absent.filter((number) => !second.reading.numbers.has(number));
+    const pass = { first: first.reading, second: second?.reading, absent };
+    const { saved, removed } = concludePass(pass, { ...before, records }, this.settings);
+    const modified = new Set([...first.modified, ...(second?.modified ?? [])]);
+    const increments = await this.#checkIncrements(before, first.reading, modified);
+    await this.copy.save(this.list, { ...saved, passAt, increments, interrupted: false }, removed);
     this.#counts.removed += removed.length;
   }
 
-  /** The guard: whether this many removals need to be confirmed. */
-  #isTooMuch(removals: number, records: number, listed: number): boolean {
-    const { allowRemovals, maxRemovedShare } = this.settings;
-    if (allowRemovals || removals === 0) return false;
-    return listed === 0 || (removals > MAX_UNGUARDED_REMOVALS && removals > records * maxRemovedShare);
-  }
-
-  /** What is known of increments after a full pass that has found these records modified. */
+  /** Returns what is known of increments after a full pass that has found these records modified. */
   async #checkIncrements(
     { asOf, since, increments }: ListState,
-    pass: Reading,
+    pass: MirrorReading,
     modified: ReadonlySet<number>,
   ): Promise<boolean | null> {
     if (increments === false) return false;
@@ -222,9 +181,12 @@ export class ListSync {
   }
 
   /** Reads the list, or what was modified since then, and writes it to the copy. */
-  async #read(mode: MirrorProgress["mode"], modifiedSince?: Date): Promise<{ reading: Reading; modified: number[] }> {
+  async #read(
+    mode: MirrorProgress["mode"],
+    modifiedSince?: Date,
+  ): Promise<{ reading: MirrorReading; modified: number[] }> {
     const { resource, wID } = this.list;
-    const reading = new Reading();
+    const reading = this.#reader.begin();
     const modified: number[] = [];
     let received = 0;
     for await (const { records, totalCount } of this.#reader.read(reading, modifiedSince)) {
@@ -262,6 +224,3 @@ export class ListSync {
     }
   }
 }
-
-const isSameSet = (one: ReadonlySet<number>, other: ReadonlySet<number>) =>
-  one.size === other.size && [...one].every((number) => other.has(number));

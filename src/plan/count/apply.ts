@@ -1,3 +1,4 @@
+import { BulkRequests } from "../../bulk/requests.js";
 import { ConnectionError, InputValidationError, PaginationError } from "../../client/index.js";
 import type { HeldOutbox, Outbox } from "../../outbox/for-rooms.js";
 import { parsed, type StoredEntry } from "../../outbox/for-rooms.js";
@@ -9,7 +10,6 @@ import { fieldOf } from "../../shared/unknown.js";
 import { FailuresInARow } from "../../writes/failures-in-a-row.js";
 import { isNoSuchItem } from "../../writes/refusal.js";
 import { groupBy } from "../group-by.js";
-import { PlanReader } from "../reader.js";
 import { MAX_AGE_MS, type PlanApplyOptions, SlowItems, TOO_SLOW } from "../report.js";
 import type { CountChange, CountPlanContent, ReportedGroup } from "./document.js";
 import { type BookLot, bookLotOf, type CountGroup, describeMovement, lotsByItem, lotsOfGroup } from "./group.js";
@@ -79,7 +79,7 @@ class CountApplication {
   readonly #content: CountPlanContent;
   readonly #options: CountApplyOptions;
   readonly #writes: ReadonlyMap<CountChange, readonly OutboxEntryInput[]>;
-  readonly #reader: PlanReader;
+  readonly #reader: BulkRequests;
   readonly #failures = new FailuresInARow();
   readonly #slowItems = new SlowItems();
   /** Whether one look at the lots serves all items: the service does not sort them. */
@@ -99,7 +99,7 @@ class CountApplication {
   constructor(content: CountPlanContent, options: CountApplyOptions) {
     this.#content = content;
     this.#options = options;
-    this.#reader = new PlanReader(options.client, options.signal);
+    this.#reader = new BulkRequests({ ...options, counter: this.#report });
     const { id, changes } = content;
     this.#writes = new Map(changes.map((change, index) => [change, writesOf(change, `plan-count/${id}/${index + 1}`)]));
   }
@@ -117,8 +117,7 @@ class CountApplication {
         `plan.apply: another process took over the outbox ${MAX_INTERRUPTIONS} times before anything was added for item ${waiting[0]?.[0]?.itemID}. Apply the plan again when no other process sends.`,
       );
     }
-    const requests = this.#report.requests + this.#reader.requests;
-    return { ...this.#report, requests, durationMs: monotonicNowMs() - startedAt };
+    return { ...this.#report, durationMs: monotonicNowMs() - startedAt };
   }
 
   /** One item, or all that are left if one look at the lots serves them. If the lock is lost, those that are left are begun again. */

@@ -5,14 +5,8 @@ import type { Outbox } from "../../outbox/for-rooms.js";
 import { objectWithMethodsSchema } from "../../shared/option.js";
 import { checkMethodOptions, lazy } from "../../shared/schema.js";
 import { assertSameAccount } from "../../storage/service.js";
-import { deepFreeze, withDigest } from "../document.js";
-import {
-  applyOptionsShape,
-  estimateOf,
-  type PlanApplyOptions,
-  type PlanEstimate,
-  textOptionsSchema,
-} from "../report.js";
+import { Plan } from "../plan.js";
+import { applyOptionsShape, type PlanApplyOptions } from "../report.js";
 import { applyCountPlan, type CountPlanReport } from "./apply.js";
 import type { BlockedGroup, CountChange, CountPlanContent, CountPlanCounts } from "./document.js";
 import { countPlanText } from "./text.js";
@@ -33,60 +27,25 @@ const applyOptionsSchema = /* @__PURE__ */ lazy(() =>
 /** To find the lots of one item usually costs at most this many requests. */
 const REQUESTS_PER_ITEM = 5;
 
+function requestsOf({ changes }: CountPlanContent): number {
+  const writes = changes.reduce((sum, change) => sum + change.writes.length, 0);
+  return writes + REQUESTS_PER_ITEM * new Set(changes.map(({ itemID }) => itemID)).size;
+}
+
 /**
  * The receives and issues of a stock count. Created by `planCount` or `readPlan`. `JSON.stringify(plan)` is its document: a
  * person may review it, and another process may apply it.
  * @experimental
  */
-export class CountPlan {
+export class CountPlan extends Plan<CountPlanCounts, CountChange, BlockedGroup> {
   /** What is planned. */
   readonly kind = "count";
-  /** Random name of the plan. */
-  readonly id: string;
-  /** When the service was read: ISO 8601 in UTC. */
-  readonly plannedAt: string;
-  /** How many groups the plan corrects, and leaves alone. */
-  readonly counts: CountPlanCounts;
-  /** The groups that will be corrected, in the order of the rows. */
-  readonly changes: readonly CountChange[];
-  /** The groups that cannot be corrected, each with the reason. */
-  readonly blocked: readonly BlockedGroup[];
   readonly #content: CountPlanContent;
-  readonly #client: InventoryClient | undefined;
 
   /** @internal */
   constructor(content: CountPlanContent, client?: InventoryClient) {
-    this.#content = deepFreeze(content);
-    this.#client = client;
-    this.id = content.id;
-    this.plannedAt = content.plannedAt;
-    this.counts = content.counts;
-    this.changes = content.changes;
-    this.blocked = content.blocked;
-  }
-
-  /** True if there is nothing to write. What is blocked does not count. */
-  get isEmpty(): boolean {
-    return this.changes.length === 0;
-  }
-
-  /**
-   * The plan for people, like a diff: `+` receive, `-` issue, `!` blocked, each with book quantity, counted quantity and lots.
-   * `limit`: how many groups of each are shown; default all.
-   */
-  toText(options: { limit?: number | undefined } = {}): string {
-    const { limit = Infinity } = checkMethodOptions("plan.toText", textOptionsSchema, options);
-    return countPlanText(this.#content, limit);
-  }
-
-  /**
-   * Estimates what {@link apply} costs, within the rate limit of the client that made the plan; of a plan that was read,
-   * within the documented limit. It sends no request.
-   */
-  estimate(): PlanEstimate {
-    const { changes } = this.#content;
-    const writes = changes.reduce((sum, change) => sum + change.writes.length, 0);
-    return estimateOf(writes + REQUESTS_PER_ITEM * new Set(changes.map(({ itemID }) => itemID)).size, this.#client);
+    super(content, { requests: requestsOf(content), textOf: (limit) => countPlanText(content, limit), client });
+    this.#content = content;
   }
 
   /**
@@ -110,10 +69,5 @@ export class CountPlan {
     if (outbox.service) assertSameAccount(name, this.#content.service, outbox.service);
     signal?.throwIfAborted();
     return applyCountPlan(this.#content, given);
-  }
-
-  /** The document of the plan, for `JSON.stringify`. */
-  toJSON(): object {
-    return withDigest(this.#content);
   }
 }

@@ -2,7 +2,7 @@ import { Big } from "big.js";
 import { uncheckedAs } from "../../client/for-add-ons.js";
 import { serviceTimeMs } from "../../service/date.js";
 import { comparableSku } from "../../service/key.js";
-import type { Lot } from "../../service/lot.js";
+import { DUST, isInStock, type Lot } from "../../service/lot.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { groupBy } from "../group-by.js";
 
@@ -47,12 +47,9 @@ export type BookLot = Pick<Lot, (typeof BOOK_FIELDS)[number]>;
 const isSameField = (name: keyof BookLot, one: BookLot, other: BookLot): boolean =>
   name === "units" ? isSameQuantity(one.units, other.units) : (one[name] ?? "") === (other[name] ?? "");
 
-/**
- * A lot that is in stock; `undefined` for shipped, inactive and empty lots. A service that does not conform
- * may leave out fields.
- */
+/** A lot that is in stock; `undefined` for others. A service that does not conform may leave out fields. */
 export function bookLotOf(lot: Lot): BookLot | undefined {
-  if (lot.active === false || (lot.shipped ?? null) !== null || isSameQuantity(lot.units, 0)) return undefined;
+  if (!isInStock(lot)) return undefined;
   const fields = BOOK_FIELDS.map((name) => [name, lot[name] ?? fieldOf(LEFT_OUT, name)]);
   return uncheckedAs<BookLot>(Object.fromEntries(fields));
 }
@@ -142,8 +139,6 @@ function modifiedAt(lot: Lot): string {
 
 /** A service may add in floating point: a smaller share of a quantity is no difference. */
 const TOLERANCE = 1e-13;
-/** What is left then of a lot is no stock, however large it was. */
-const DUST = 1e-9;
 
 export const sumOf = (records: readonly { units: number }[]): Big =>
   records.reduce((sum, { units }) => sum.plus(units), new Big(0));

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { BulkRequests } from "../../bulk/requests.js";
 import { accountOf } from "../../client/for-add-ons.js";
 import type { InventoryClient, Item, Lot, StockLevel } from "../../client/index.js";
 import { comparableSku } from "../../service/key.js";
@@ -8,7 +9,7 @@ import { assertSameAccount } from "../../storage/service.js";
 import { newPlanHead } from "../document.js";
 import { groupBy } from "../group-by.js";
 import { countListedItems, readItems } from "../read-items.js";
-import { PlanReader, type ReadProgress, readingOptions } from "../reader.js";
+import { type ReadProgress, readingOptions } from "../reader.js";
 import { readStockLevels } from "../stock-levels.js";
 import { correctGroup, type DifferingGroup, misspellings } from "./correct-group.js";
 import { CountPlan } from "./count-plan.js";
@@ -138,7 +139,7 @@ export async function planCountOfSheets(
   const { rows: read, mistakable } = await readCountedRows(counted, source);
   const { rows, contradictions } = compareSheets(read, sheets);
   const { wid } = snapshot;
-  const reader = new PlanReader(client, signal);
+  const reader = new BulkRequests({ client, signal });
   const plannedAt = new Date();
   const bookLots = await readBookLots(reader, wid, onProgress);
   const lots = lotsByItem(bookLots);
@@ -288,7 +289,7 @@ const skuOf = ({ row, itemLots }: DifferingGroup): string => itemLots[0]?.shortI
 
 /** The items of groups that may need a correction, and their stock levels in the warehouse. */
 async function readFacts(
-  reader: PlanReader,
+  reader: BulkRequests,
   { wid }: { wid: number },
   groups: readonly DifferingGroup[],
 ): Promise<{ items: Map<string, Item>; levels: Map<number, StockLevel> }> {

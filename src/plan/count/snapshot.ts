@@ -1,12 +1,15 @@
 import * as z from "zod";
-import { accountOf, probeModifiedSince } from "../../client/for-add-ons.js";
+import { answerOf, probeModifiedSince } from "../../bulk/probes.js";
+import { BulkRequests, type ReadWith } from "../../bulk/requests.js";
+import { accountOf } from "../../client/for-add-ons.js";
 import type { InventoryClient, Lot } from "../../client/index.js";
 import type { Item } from "../../service/item.js";
+import type { ListParams } from "../../service/list-params.js";
 import { checkMethodOptions, integer, lazy } from "../../shared/schema.js";
 import type { ServiceAccount } from "../../storage/service.js";
 import { deepFreeze, parseDocument, withDigest } from "../document.js";
 import { countListedItems, readItems } from "../read-items.js";
-import { PlanReader, type ReadProgress, readingOptions, recordsOf } from "../reader.js";
+import { type ReadProgress, readingOptions, recordsOf } from "../reader.js";
 import { type BookLot, bookLotOf } from "./group.js";
 
 /** Options of {@link takeSnapshot}. */
@@ -83,7 +86,7 @@ const MAX_LAG_MS = 900_000;
  */
 export async function takeSnapshot(options: SnapshotOptions): Promise<CountSnapshot> {
   const { client, wid, signal, onProgress } = checkMethodOptions("takeSnapshot", optionsSchema, options);
-  const reader = new PlanReader(client, signal);
+  const reader = new BulkRequests({ client, signal });
   const lots = await readBookLots(reader, wid, onProgress);
   const modifiedSince = await findModifiedSince(reader, lots.length);
   const items = await readBookItems(reader, new Set(lots.map(({ shortID }) => shortID)));
@@ -100,7 +103,7 @@ export const readSnapshot = (json: unknown): CountSnapshot =>
 
 /** The lots in stock in a warehouse. */
 export async function readBookLots(
-  { client, options }: PlanReader,
+  { client, options }: ReadWith,
   wid: number,
   onProgress?: (progress: ReadProgress) => void,
 ): Promise<BookLot[]> {
@@ -112,7 +115,7 @@ export async function readBookLots(
   return lots;
 }
 
-async function readBookItems(reader: PlanReader, skus: ReadonlySet<string>): Promise<CountSnapshot["items"]> {
+async function readBookItems(reader: ReadWith, skus: ReadonlySet<string>): Promise<CountSnapshot["items"]> {
   if (skus.size === 0) return [];
   const found = await readItems(reader, [...skus], await countListedItems(reader));
   return [...found].map(([shortID, { description, uOM }]) => ({
@@ -123,13 +126,14 @@ async function readBookItems(reader: PlanReader, skus: ReadonlySet<string>): Pro
 }
 
 /** From when on modified lots are listed, if the service honours `modifiedSince`: 15 minutes before the first response. */
-async function findModifiedSince({ client, options, firstDate }: PlanReader, lots: number): Promise<string | null> {
-  const now = firstDate ?? Date.now();
-  const count = async (modifiedSince: Date) =>
-    (await client.inventory.listLots({ modifiedSince, pageSize: 1 }, options).page()).totalCount;
-  // Meanwhile lots may have been removed, but not all of them.
-  const probed = await probeModifiedSince(count, Math.min(lots, 1), now);
-  return probed === "honoured" ? new Date(now - MAX_LAG_MS).toISOString() : null;
+async function findModifiedSince({ client, options, startedAt }: BulkRequests, lots: number): Promise<string | null> {
+  if (lots === 0) return null;
+  const now = startedAt ?? Date.now();
+  const read = (params: ListParams) => client.inventory.listLots(params, options).page();
+  if ((await probeModifiedSince(read, now)) !== "honoured") return null;
+  // No full pass proves it, so the lots must be among those of all time. Meanwhile lots may have been removed, but not all.
+  const { page } = await answerOf(read({ modifiedSince: new Date(0), pageSize: 1 }));
+  return page && page.totalCount > 0 ? new Date(now - MAX_LAG_MS).toISOString() : null;
 }
 
 /**
@@ -138,14 +142,14 @@ async function findModifiedSince({ client, options, firstDate }: PlanReader, lot
  */
 export async function lotsModifiedSince(
   { modifiedSince }: Pick<CountSnapshot, "modifiedSince">,
-  { client, options }: PlanReader,
+  { client, options }: ReadWith,
 ): Promise<Lot[]> {
   if (modifiedSince === null) return [];
   return client.inventory.listLots({ modifiedSince }, { ...options, gapless: true }).toArray();
 }
 
 /** The highest record number that is known: of the lots with the highest numbers, and of all that the client has seen. */
-async function readLastRecNo({ client, options }: PlanReader, lots: readonly BookLot[]): Promise<number | undefined> {
+async function readLastRecNo({ client, options }: ReadWith, lots: readonly BookLot[]): Promise<number | undefined> {
   const { receiptLookup } = client.inventory;
   // It only sharpens a remark: a client may not be allowed to list all warehouses.
   await receiptLookup.readLastRecNo(options).catch(() => {});
@@ -159,7 +163,7 @@ async function readLastRecNo({ client, options }: PlanReader, lots: readonly Boo
 /** How many record numbers since the snapshot none of the lots has; `null` if these are not all lots since then. */
 export async function countMissingRecNos(
   { modifiedSince, lastRecNo }: Pick<CountSnapshot, "modifiedSince" | "lastRecNo">,
-  reader: PlanReader,
+  reader: ReadWith,
   lots: readonly Pick<Lot, "recNo">[],
 ): Promise<number | null> {
   if (modifiedSince === null || lastRecNo === null) return null;

@@ -1,4 +1,5 @@
-import { requestsForList, uncheckedAs } from "../../client/for-add-ons.js";
+import { BulkRequests, type ReadWith } from "../../bulk/requests.js";
+import { isListCheaper, requestsForItems, requestsForList, uncheckedAs } from "../../client/for-add-ons.js";
 import { ConnectionError, type Item } from "../../client/index.js";
 import { serviceTimeMs } from "../../service/date.js";
 import { isSameValue } from "../../service/same-value.js";
@@ -10,7 +11,6 @@ import { FailuresInARow } from "../../writes/failures-in-a-row.js";
 import { methodOf } from "../../writes/operation.js";
 import { concernsAllWrites } from "../../writes/refusal.js";
 import { readItem, readItems, readModifiedItems } from "../read-items.js";
-import { PlanReader, type ReadWith } from "../reader.js";
 import { MAX_AGE_MS, type PlanApplyOptions, SlowItems, TOO_SLOW } from "../report.js";
 import { describeQuantities, readStockLevels } from "../stock-levels.js";
 import { fieldValue, type StoredForm } from "./compare.js";
@@ -81,12 +81,11 @@ export function applyItemPlan(content: ItemPlanContent, options: PlanApplyOption
 
 /** How many requests it takes to apply a plan, if nobody else changes anything. */
 export function requestsOf({ changes, items, levelRequests, withStock }: ItemPlanContent): number {
-  const list = requestsForList(items);
   const readings = (["create", "update", "discontinue"] as const).map((operation) => {
     const count = changes.filter((change) => change.operation === operation).length;
     const [whole, rest] = [Math.floor(count / CHUNK), count % CHUNK];
     const levels = operation === "discontinue" && !withStock ? Math.ceil(count / CHUNK) * levelRequests : 0;
-    return whole * Math.min(CHUNK, list) + Math.min(rest, list) + levels;
+    return whole * requestsForItems(CHUNK, items) + requestsForItems(rest, items) + levels;
   });
   const count = changes.length;
   const readBack = count < MIN_FOR_LIST ? count : 1 + requestsForList(count);
@@ -108,12 +107,12 @@ class ReadingTooOld extends Error {}
 class ItemPlanApplication {
   readonly #content: ItemPlanContent;
   readonly #options: PlanApplyOptions;
-  readonly #reader: PlanReader;
+  readonly #reader: BulkRequests;
   readonly #failures = new FailuresInARow();
   readonly #written = new Map<ItemChange, number>();
   /** SKUs of items that the service takes for planned ones, under another spelling. */
   readonly #lookAlikes = new Map<string, string>();
-  readonly #report: Omit<ItemPlanReport, "requests" | "durationMs">;
+  readonly #report: Omit<ItemPlanReport, "durationMs">;
   #done = 0;
   readonly #slowItems = new SlowItems();
   /** Writes in a row without a response. */
@@ -124,9 +123,9 @@ class ItemPlanApplication {
   constructor(content: ItemPlanContent, options: PlanApplyOptions) {
     this.#content = content;
     this.#options = options;
-    this.#reader = new PlanReader(options.client, options.signal);
     const storedDifferently = [...content.storedForms];
-    this.#report = { applied: 0, stale: [], rejected: [], unknown: [], storedDifferently };
+    this.#report = { applied: 0, requests: 0, stale: [], rejected: [], unknown: [], storedDifferently };
+    this.#reader = new BulkRequests({ ...options, counter: this.#report });
   }
 
   async apply(): Promise<ItemPlanReport> {
@@ -137,7 +136,7 @@ class ItemPlanApplication {
         await this.#applyChunk(changes.slice(start, start + CHUNK));
     }
     await this.#readBack();
-    return { ...this.#report, requests: this.#reader.requests, durationMs: monotonicNowMs() - startedAt };
+    return { ...this.#report, durationMs: monotonicNowMs() - startedAt };
   }
 
   /** The changes are of one operation. */
@@ -163,7 +162,7 @@ class ItemPlanApplication {
   async #readChunk(chunk: readonly ItemChange[]): Promise<Partial<Reading>> {
     const { items: listed, withStock } = this.#content;
     const skus = chunk.map(({ shortID }) => shortID);
-    const isListed = skus.length > requestsForList(listed);
+    const isListed = isListCheaper(skus.length, listed);
     const needsLevels = !withStock && chunk.some((change) => change.operation === "discontinue");
     // One item alone is searched when it is read.
     if (!isListed && !(needsLevels && chunk.length > 1)) return {};
@@ -251,11 +250,8 @@ class ItemPlanApplication {
     let isApplied = !failure || failure.applied === "yes";
     if (!isApplied)
       await this.#tryTo(async () => {
-        const reading = await this.#timed(async (reader) => ({
-          items: await readItems(reader, [shortID], Infinity),
-          levels: new Map(),
-        }));
-        isApplied = this.#stateOf(change, reading) === "as-desired";
+        const items = await readItems(this.#reader, [shortID], Infinity);
+        isApplied = this.#stateOf(change, { items, levels: new Map() }) === "as-desired";
       });
     if (isApplied) this.#report.applied += 1;
     else if (failure?.applied === "no") this.#report.rejected.push({ shortID, reason: failure.message });
@@ -277,7 +273,10 @@ class ItemPlanApplication {
   }
 
   /** How an item is, compared with a change. */
-  #stateOf({ operation, shortID, fields, isAbsent }: ItemChange, { items, levels }: Reading): ChangeState {
+  #stateOf(
+    { operation, shortID, fields, isAbsent }: ItemChange,
+    { items, levels }: Omit<Reading, "readAt">,
+  ): ChangeState {
     const item = items.get(shortID);
     if (!item) return operation === "create" ? "due" : { stale: "it no longer exists" };
     if (item.shortID !== shortID) {
@@ -342,9 +341,9 @@ class ItemPlanApplication {
 
   /** By SKU; those that are missing must be read singly. */
   async #readWritten(skus: readonly string[]): Promise<Map<string, Item>> {
-    const { firstDate } = this.#reader;
-    if (firstDate === undefined || skus.length < MIN_FOR_LIST) return new Map();
-    return readModifiedItems(this.#reader, skus, firstDate - MAX_CLOCK_LAG_MS);
+    const { startedAt } = this.#reader;
+    if (startedAt === undefined || skus.length < MIN_FOR_LIST) return new Map();
+    return readModifiedItems(this.#reader, skus, startedAt - MAX_CLOCK_LAG_MS);
   }
 }
 
@@ -365,7 +364,7 @@ function compareStored(
 }
 
 /** Whether somebody has changed the item since: then its values are not those that were sent. */
-function isModifiedAfter({ modified }: Item, time: number, { clockAheadMs }: PlanReader): boolean {
+function isModifiedAfter({ modified }: Item, time: number, { clockAheadMs }: BulkRequests): boolean {
   const modifiedAt = serviceTimeMs(modified);
   if (modifiedAt === undefined || clockAheadMs === undefined) return false;
   return modifiedAt - clockAheadMs > time + CLOCK_TOLERANCE_MS;

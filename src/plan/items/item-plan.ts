@@ -3,14 +3,8 @@ import { accountOf } from "../../client/for-add-ons.js";
 import type { InventoryClient } from "../../client/index.js";
 import { checkMethodOptions, lazy } from "../../shared/schema.js";
 import { assertSameAccount } from "../../storage/service.js";
-import { deepFreeze, withDigest } from "../document.js";
-import {
-  applyOptionsShape,
-  estimateOf,
-  type PlanApplyOptions,
-  type PlanEstimate,
-  textOptionsSchema,
-} from "../report.js";
+import { Plan } from "../plan.js";
+import { applyOptionsShape, type PlanApplyOptions } from "../report.js";
 import { applyItemPlan, type ItemPlanReport, requestsOf } from "./apply.js";
 import type { ItemChange, ItemPlanContent, ItemPlanCounts, ReportedItem } from "./document.js";
 import { itemPlanText } from "./text.js";
@@ -22,53 +16,15 @@ const applyOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject(applyOption
  * document: a person may review it, and another process may apply it.
  * @experimental
  */
-export class ItemPlan {
+export class ItemPlan extends Plan<ItemPlanCounts, ItemChange, ReportedItem> {
   /** What is planned. */
   readonly kind = "items";
-  /** Random name of the plan. */
-  readonly id: string;
-  /** When the service was read: ISO 8601 in UTC. */
-  readonly plannedAt: string;
-  /** How many items the plan changes, and leaves alone. */
-  readonly counts: ItemPlanCounts;
-  /** What will be written: creates in the order of the source, updates in that of the catalog, then what is discontinued. */
-  readonly changes: readonly ItemChange[];
-  /** What needs a change that the plan cannot make, each with the reason. */
-  readonly blocked: readonly ReportedItem[];
   readonly #content: ItemPlanContent;
-  readonly #client: InventoryClient | undefined;
 
   /** @internal */
   constructor(content: ItemPlanContent, client?: InventoryClient) {
-    this.#content = deepFreeze(content);
-    this.#client = client;
-    this.id = content.id;
-    this.plannedAt = content.plannedAt;
-    this.counts = content.counts;
-    this.changes = content.changes;
-    this.blocked = content.blocked;
-  }
-
-  /** True if there is nothing to write. What is blocked does not count. */
-  get isEmpty(): boolean {
-    return this.changes.length === 0;
-  }
-
-  /**
-   * The plan for people, like a diff: `+` create, `~` update with old and new values, `-` discontinue, `!` blocked. `limit`: how
-   * many items of each are shown; default all.
-   */
-  toText(options: { limit?: number | undefined } = {}): string {
-    const { limit = Infinity } = checkMethodOptions("plan.toText", textOptionsSchema, options);
-    return itemPlanText(this.#content, limit);
-  }
-
-  /**
-   * Estimates what {@link apply} costs, within the rate limit of the client that made the plan; of a plan that was read,
-   * within the documented limit. It sends no request.
-   */
-  estimate(): PlanEstimate {
-    return estimateOf(requestsOf(this.#content), this.#client);
+    super(content, { requests: requestsOf(content), textOf: (limit) => itemPlanText(content, limit), client });
+    this.#content = content;
   }
 
   /**
@@ -89,10 +45,5 @@ export class ItemPlan {
     assertSameAccount({ method: "plan.apply", noun: "plan" }, this.#content.service, accountOf(given.client));
     given.signal?.throwIfAborted();
     return applyItemPlan(this.#content, given);
-  }
-
-  /** The document of the plan, for `JSON.stringify`. */
-  toJSON(): object {
-    return withDigest(this.#content);
   }
 }

@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { requestsForList } from "../../client/for-add-ons.js";
+import { BulkRequests } from "../../bulk/requests.js";
+import { requestsForItems } from "../../client/for-add-ons.js";
 import type { InventoryClient } from "../../client/index.js";
 import type { Item } from "../../service/item.js";
 import { itemChangesSchema } from "../../service/item-input.js";
@@ -9,7 +10,7 @@ import { functionSchemaOf } from "../../shared/option.js";
 import { checkMethodOptions, lazy, string } from "../../shared/schema.js";
 import { nearestNameHint } from "../../shared/unknown-name.js";
 import { newPlanHead } from "../document.js";
-import { PlanReader, type ReadProgress, readingOptions, recordsOf } from "../reader.js";
+import { type ReadProgress, readingOptions, recordsOf } from "../reader.js";
 import { describeQuantities, readStockLevels } from "../stock-levels.js";
 import { Comparison, type StoredForm, storedFormSchema } from "./compare.js";
 import { type DesiredItem, type DesiredItems, readDesiredItems } from "./desired.js";
@@ -134,10 +135,11 @@ export async function planItems(options: PlanItemsOptions): Promise<ItemPlan> {
   assertPartNumbers(source, difference.skuOfPartNo);
   difference.finish();
   const { changes, blocked, discontinued, unchanged, items } = difference;
-  const reader = new PlanReader(client, signal);
+  const reader = new BulkRequests({ client, signal });
   const levels = await readStockLevels(reader, withStock ? [] : discontinued, {});
-  const lookUps = Math.min(discontinued.length, requestsForList(items));
-  const levelRequests = reader.requests > lookUps ? reader.requests - lookUps : reader.requests;
+  const lookUps = requestsForItems(discontinued.length, items);
+  const { requests } = reader.counter;
+  const levelRequests = requests > lookUps ? requests - lookUps : requests;
   const allowed = discontinued.filter(({ shortID, partNo }) => {
     const quantities = describeQuantities(levels.get(partNo));
     if (quantities !== "") blocked.push({ shortID, reason: `it has stock or open quantities: ${quantities}` });

@@ -68,13 +68,13 @@ function createBodyStream(response: SandboxResponse, signal: AbortSignal): Reada
   });
 }
 
-/** What fetch rejects with when the connection breaks before the response. */
+/** The error with which fetch rejects when the connection breaks before the response. */
 function connectionResetError(): TypeError {
   const cause = Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET", errno: -104, syscall: "read" });
   return new TypeError("fetch failed", { cause });
 }
 
-/** What reading a body fails with when the connection breaks in the middle of it. */
+/** The error with which reading a body fails when the connection breaks in the middle of it. */
 function bodyTerminatedError(): TypeError {
   const cause = Object.assign(new Error("other side closed"), { name: "SocketError", code: "UND_ERR_SOCKET" });
   return new TypeError("terminated", { cause });

@@ -45,7 +45,7 @@ export function generateItems(seed: number, count: number): Item[] {
   }));
 }
 
-/** One in ten has an alternate part number, as a supplier would print it on the box. */
+/** One item in ten has an alternate part number, as a supplier prints it on the box. */
 export function generateAliases(items: readonly Item[]): Map<string, string> {
   const aliases = new Map<string, string>();
   for (const item of items) {

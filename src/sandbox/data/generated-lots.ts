@@ -49,7 +49,7 @@ export function generateLots(
   });
 }
 
-/** What a lot is generated from, besides random numbers. */
+/** The data, besides random numbers, from which a lot is generated. */
 interface LotBasis {
   readonly recNo: number;
   readonly receivedAt: number;

@@ -24,7 +24,7 @@ export function randomInteger(random: RandomGenerator, min: number, max: number)
   return min + Math.floor(random() * (max - min + 1));
 }
 
-/** One of the choices, which must not be empty. */
+/** Returns one of the choices. There must be at least one. */
 export function randomChoice<T>(random: RandomGenerator, choices: readonly [T, ...T[]]): T {
   return choices[Math.floor(random() * choices.length)] ?? choices[0];
 }

@@ -33,7 +33,7 @@ export interface EndpointContext extends ServiceContext {
   json(): JsonObject;
 }
 
-/** One row of the document's table of endpoints, for a request. */
+/** The row of the document's table of endpoints to which a request belongs. */
 export interface Endpoint {
   /** Security ID that the client needs. */
   readonly permission: number;

@@ -29,7 +29,7 @@ export function handleListStockLevels(context: EndpointContext): SandboxResponse
   const levelOf = stockLevelIn(warehouses);
   return listPageResponse<ItemStock, keyof StockLevel>(context, {
     name: "stockLevels",
-    // By SKU, as the document says of items.
+    // Sorted by SKU, as the document says of items.
     records: new SortedRecords(state.lots.stock.of(state.catalog.records.ascending("shortID")), {
       columns: stockLevelSchema().keyof().options,
       key: (stock, column) => (column === "partNo" ? stock.partNo : levelOf(stock)[column]),
@@ -45,7 +45,7 @@ export function handleListStockLevels(context: EndpointContext): SandboxResponse
 const SERVICE_DEFAULT_PAGE_SIZE = 25;
 const SERVICE_MAX_PAGE_SIZE = 250;
 
-/** What a list endpoint lists. */
+/** The records of a list endpoint, and how they are listed. */
 interface PagedList<T, Column extends string> {
   readonly name: SandboxSettings["sortOn"][number];
   readonly records: SortedRecords<T, Column>;

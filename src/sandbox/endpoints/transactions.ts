@@ -10,7 +10,7 @@ import { DEFAULT_LOT_FIELDS } from "../state.js";
 import { addDecimals, datetimeString, formatIsoTime, matchesDateFilter } from "../values.js";
 import { assertWarehouseInScope, type EndpointContext } from "./endpoint.js";
 
-/** What every stock transaction requires. */
+/** The fields that every stock transaction requires. */
 const transactionFields = { itemID: requiredString(), units: positiveNumber(), wid: integer() };
 
 /** Which lots a move or an issue may take. */
@@ -91,7 +91,7 @@ export function handleMove(context: EndpointContext): SandboxResponse {
   if (wID !== move.wid) assertWarehouseInScope(context, wID);
   const item = findTransactionItem(context, move.itemID);
   const destination = { wID, warehouse: state.warehouses.get(wID) ?? "", ...withoutUndefined({ spot: move.toSpot }) };
-  // What lies there already cannot be moved there.
+  // Stock that lies there already cannot be moved there.
   const isElsewhere = (lot: Lot) => lot.wID !== wID || lot.spot !== (move.toSpot ?? lot.spot);
   const picks = pickLots(context, { ...move, item, spot: move.fromSpot }, isElsewhere);
 

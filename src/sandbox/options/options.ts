@@ -54,7 +54,7 @@ export interface SandboxRateLimit {
   per?: "client" | "address" | undefined;
   /** Send `Retry-After` with a 429, and in which form. @default false */
   retryAfter?: false | "seconds" | "date" | undefined;
-  /** Also count requests that received a 429. @default false */
+  /** Whether requests that received a 429 are counted, too. @default false */
   countRefused?: boolean | undefined;
 }
 

@@ -69,7 +69,7 @@ function collectWarehouses({ lots, clients = [], stockLevels = [] }: SandboxOpti
 const nonEmptyListOr = <T>([first, ...others]: readonly T[], fallback: T): [T, ...T[]] =>
   first === undefined ? [fallback] : [first, ...others];
 
-/** Without the fields that are undefined, so that they do not override a default. */
+/** Returns an object without the fields that are undefined, so that they do not override a default. */
 export function withoutUndefined<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> };
 export function withoutUndefined(fields: object): object {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));

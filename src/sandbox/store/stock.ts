@@ -1,10 +1,10 @@
-import { type Lot, lotSchema } from "../../service/lot.js";
+import { isInStock, type Lot, lotSchema } from "../../service/lot.js";
 import type { StockLevel } from "../../service/stock-level.js";
 import { addDecimals, parseIsoTime } from "../values.js";
 import type { StoredItem } from "./item-catalog.js";
 import { SortedRecords } from "./sorted-records.js";
 
-/** What a stock level shows, except `available`, which follows from the others. */
+/** The quantities of a stock level. `available` is left out, since it follows from the others. */
 type QuantityName = Exclude<keyof StockLevel, "partNo" | "available">;
 
 interface StockQuantities extends Record<QuantityName, number> {
@@ -16,7 +16,7 @@ interface StockQuantities extends Record<QuantityName, number> {
 
 export interface ItemStock {
   readonly partNo: number;
-  /** By warehouse ID. */
+  /** Stock levels by warehouse ID. */
   readonly byWarehouse: Map<number, StockQuantities>;
   /** Stock levels since the last change, by the warehouses that they add up: sorting compares each many times. */
   readonly levels: Map<string, StockLevel>;
@@ -61,7 +61,7 @@ export class StockTotals {
   countLot(lot: Lot, sign: 1 | -1): StockQuantities {
     const quantities = this.quantities(lot.partNo, lot.wID);
     quantities.lots += sign;
-    if (isOpenLot(lot)) {
+    if (isInStock(lot)) {
       quantities.inStock = addDecimals(quantities.inStock, sign * lot.units);
       if (lot.hold) quantities.onHold = addDecimals(quantities.onHold, sign * lot.units);
     }
@@ -143,7 +143,7 @@ export class LotStore {
   openLots(partNo: number, wID: number): Lot[] {
     return this.records
       .ascending()
-      .filter(({ lot }) => lot.partNo === partNo && lot.wID === wID && isOpenLot(lot))
+      .filter(({ lot }) => lot.partNo === partNo && lot.wID === wID && isInStock(lot))
       .map(({ lot }) => lot);
   }
 
@@ -181,10 +181,6 @@ export class LotStore {
 export function toStoredLot(lot: Lot): StoredLot {
   const receivedAt = receivedTime(lot);
   return { lot, receivedAt, modifiedAt: parseIsoTime(lot.shipped ?? lot.received) ?? receivedAt };
-}
-
-function isOpenLot({ active, shipped }: Pick<Lot, "active" | "shipped">): boolean {
-  return active && shipped === null;
 }
 
 function receivedTime({ received }: Lot): number {

@@ -7,7 +7,7 @@ import { StocklotError } from "./stocklot-error.js";
 export interface ApiErrorInit extends Pick<ApiError, "status" | "code" | "method" | "path" | "headers" | "attempts"> {
   /** The service's own text, which becomes `serviceMessage`; empty if the response has none. */
   message: string;
-  /** What to do, as a sentence; ends the message of the error. */
+  /** Advice as a sentence, with which the message of the error ends. */
   hint?: string | undefined;
   details?: ApiError["details"] | undefined;
   applied?: ApiError["applied"];

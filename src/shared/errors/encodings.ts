@@ -6,11 +6,11 @@
 /** A string, and for each of its characters where that begins in the original. Without `starts`, it is the original. */
 export interface DecodedText {
   text: string;
-  /** One more than the text has characters: the last is the length of the original. */
+  /** Has one entry more than the text has characters. The last entry is the length of the original. */
   starts?: Int32Array | undefined;
 }
 
-/** In a form, a plus is a space. Half of a surrogate pair is sent as U+FFFD. */
+/** Returns a text as forms send it: a space is a plus, and half of a surrogate pair is U+FFFD. */
 export const normalized = (text: string): string => text.toWellFormed().replaceAll(" ", "+");
 
 /** base64url has other characters than base64. */

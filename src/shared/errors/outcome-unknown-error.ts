@@ -10,7 +10,7 @@ export interface SentRequest {
   path: string;
   /** The query's parameters, client secrets and tokens redacted; left out if there are none. */
   query?: Record<string, string>;
-  /** What was sent as JSON, client secrets and tokens redacted; left out if there is no body. */
+  /** The body that was sent as JSON, with client secrets and tokens redacted; left out if there was none. */
   body?: unknown;
   /** When it was sent, in ms since the epoch. */
   sentAt: number;
@@ -29,7 +29,7 @@ export interface SentRequest {
  * of the abort.
  */
 export class OutcomeUnknownError extends StocklotError {
-  /** What was sent, and when. */
+  /** The request that was sent, and when it was sent. */
   readonly request: SentRequest;
 
   /** The status of the response that proves nothing; left out if there was none. */
@@ -43,7 +43,7 @@ export class OutcomeUnknownError extends StocklotError {
     super(message, { ...init, applied: "unknown" });
     // `cause` always exists, even if a signal was aborted without a reason.
     this.cause = init.isReason ? init.cause : this.cause;
-    // Not by the values of client headers: an ordinary word among them would change the data to look for.
+    // Values of client headers are not redacted here: an ordinary word among them would change the data to look for.
     this.request = redactData(init.request, redactCredentials);
     if (init.status !== undefined) this.status = init.status;
   }

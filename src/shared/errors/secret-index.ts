@@ -10,7 +10,7 @@ const MIN_UNAMBIGUOUS_LENGTH = 8;
 /** The beginning of a long secret is enough; what follows it up to the next space or quote is hidden, too. */
 const MAX_MATCHED_LENGTH = 256;
 
-/** One way in which a secret may be written. */
+/** One form in which a secret may be written. */
 interface Form {
   text: string;
   kind: "word" | "text" | "base64";
@@ -38,7 +38,7 @@ export class SecretIndex {
     const known = this.#secrets.get(secret);
     if (known) known.uses += 1;
     else {
-      const forms = formsOf(secret);
+      const forms = writtenFormsOf(secret);
       this.#secrets.set(secret, { uses: 1, forms });
       for (const form of forms) this.#tableOf(form).add(form);
     }
@@ -74,7 +74,7 @@ interface SearchedView {
   asBase64: DecodedText;
 }
 
-/** What no view changes. */
+/** Matches texts that decoding does not change. */
 const PLAIN_PATTERN = /^[A-Za-z0-9/:.?=,;()[\]{}"'|]*$/;
 
 function searchedViewsOf(text: string): SearchedView[] {
@@ -109,7 +109,7 @@ function replaceRanges(text: string, ranges: readonly Range[], replacement: stri
 }
 
 /** A secret as it is; if it is long enough, its bytes in hexadecimal and in base64. */
-function formsOf(secret: string): Form[] {
+function writtenFormsOf(secret: string): Form[] {
   const isLong = secret.length > MAX_MATCHED_LENGTH;
   const start = isLong ? [...secret].slice(0, MAX_MATCHED_LENGTH).join("") : secret;
   const exact = { isLong, before: 0, after: 0 };
@@ -124,7 +124,7 @@ function formsOf(secret: string): Form[] {
   ];
 }
 
-/** What base64 has of some bytes that follow `offset` other ones: the characters that depend on nothing else. */
+/** Returns the characters of base64 that depend only on these bytes, if `offset` other bytes precede them. */
 function base64At(bytes: readonly number[], offset: number): Pick<Form, "text" | "before" | "after"> {
   const base64 = btoa(String.fromCharCode(...new Array<number>(offset).fill(0), ...bytes));
   const isWhole = (offset + bytes.length) % 3 === 0;
@@ -166,7 +166,7 @@ class FormTable {
       const d = text.charCodeAt(at + MIN_LENGTH - 1);
       if (counts[hashOf(a, b, c, d)] !== 0) {
         for (const form of this.#forms.get(text.slice(at, at + MIN_LENGTH)) ?? []) {
-          const range = rangeOf(form, text, at);
+          const range = rangeOfSecret(form, text, at);
           if (!range) continue;
           const [start, end] = range;
           const from = originAt(end);
@@ -192,7 +192,7 @@ class FormTable {
 }
 
 /** Where a form stands in a string, if it begins at a position. */
-function rangeOf({ text: form, kind, before, after }: Form, text: string, at: number): Range | undefined {
+function rangeOfSecret({ text: form, kind, before, after }: Form, text: string, at: number): Range | undefined {
   if (!text.startsWith(form, at)) return undefined;
   const end = at + form.length;
   if (kind === "word" && (isWordCharacter(text[at - 1]) || isWordCharacter(text[end]))) return undefined;

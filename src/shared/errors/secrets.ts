@@ -6,7 +6,7 @@ import { SecretIndex } from "./secret-index.js";
 
 /** The present one and the last four. */
 const MAX_KEPT = 5;
-/** Of calls that have ended. They often have a value that occurs once, such as the ID of a trace. */
+/** Header values of calls that have ended. Many occur only once, such as the ID of a trace. */
 const MAX_ENDED_HEADERS = 50;
 /** A shorter value of a header may be an ordinary word. */
 const MIN_HEADER_LENGTH = 16;
@@ -39,7 +39,7 @@ class Newest {
   }
 }
 
-/** What one client has used. It does not refer to the client, which could not be collected otherwise. */
+/** The secrets that one client has used. They do not refer to the client, so that it can be collected. */
 class Kept {
   readonly secrets = new Newest(credentials, MAX_KEPT);
   readonly tokens = new Newest(credentials, MAX_KEPT);

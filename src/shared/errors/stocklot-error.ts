@@ -4,7 +4,7 @@ import { copyOfCause, redactStart } from "./redact.js";
 
 const MAX_MESSAGE_LENGTH = 2_000;
 
-/** One problem of a value: where it is, and what is wrong. */
+/** One problem of a value: where it is and what is wrong. */
 export interface Issue {
   /** The path to the field; empty for the value as a whole. */
   path: (string | number)[];

@@ -47,7 +47,7 @@ export class OutOfTime {
 /** The reason of a signal that aborted because the client was closed. */
 export class Closed {}
 
-/** One end for all that ends a call, or the requests of a search: the caller's signal, the total time, the end of the client. */
+/** Ends a call, or the requests of a search: by the caller's signal, after the total time, or when the client is closed. */
 export class Lifetime {
   aborted = false;
   reason: unknown;
@@ -70,12 +70,12 @@ export class Lifetime {
       this.#stops.push(startTimer(totalTimeoutMs, () => this.abort(new OutOfTime(totalTimeoutMs))));
   }
 
-  /** The rest of the total time, in ms. */
+  /** The remaining part of the total time, in ms. */
   get remainingMs(): number {
     return this.#endsAt - monotonicNowMs();
   }
 
-  /** The same as a signal, for requests of its own and for libraries. Most calls need none. */
+  /** The lifetime as a signal, for libraries. Most calls need none. */
   get signal(): AbortSignal {
     if (!this.#controller) {
       this.#controller = new AbortController();
@@ -90,7 +90,7 @@ export class Lifetime {
     return () => void this.#callbacks.delete(callback);
   }
 
-  /** Whether it has ended; also if its time has passed and its timer, on an event loop that was blocked, has not fired yet. */
+  /** Whether it has ended. Also true if its time has passed, but its timer has not fired yet because the event loop was blocked. */
   hasEnded(): boolean {
     if (this.remainingMs <= 0) this.abort(new OutOfTime(this.totalTimeoutMs));
     return this.aborted;
@@ -109,7 +109,7 @@ export class Lifetime {
     this.#controller?.abort(reason);
   }
 
-  /** Releases what it listens to. */
+  /** Stops listening to signals and timers. */
   end(): void {
     for (const stop of this.#stops.splice(0)) stop();
   }

@@ -1,6 +1,6 @@
 import { monotonicNowMs } from "./clock.js";
 
-/** Resolves when everything that is due by now has run: timers, and what they have started. Fake timers do not hold it up. */
+/** Resolves when all timers that are due have run, and what they have started. Fake timers do not hold it up. */
 export function nextTurn(): Promise<void> {
   if (typeof MessageChannel === "undefined") return Promise.resolve();
   return new Promise((resolve) => {
@@ -15,7 +15,7 @@ export function nextTurn(): Promise<void> {
   });
 }
 
-/** For how long synchronous work may go on before timers, sockets and signals have their turn, in ms. */
+/** How long synchronous work may take before timers, sockets and signals get a turn, in ms. */
 const MAX_BLOCKED_MS = 8;
 let lastTurnAt = 0;
 

@@ -17,10 +17,10 @@ export function sleep(delayMs: number, ...signals: readonly (Abortable | undefin
   });
 }
 
-/** What ends a wait: it calls back with the error of the wait. Returns a function that removes the callback. */
+/** Ends a wait by calling back with an error. Returns a function that removes the callback. */
 export type WaitEnd = (reject: (error: unknown) => void) => () => void;
 
-/** The promise's result, or a rejection as soon as one of the ends calls back. A later rejection of the promise is ignored. */
+/** Returns the promise's result, or rejects as soon as one of the ends calls back. A later rejection of the promise is ignored. */
 export function race<T>(promise: Promise<T>, ...ends: readonly WaitEnd[]): Promise<T> {
   return new Promise((resolve, reject) => {
     const stops: (() => void)[] = [];
@@ -49,16 +49,16 @@ export function whenAborted(signal: Abortable): WaitEnd {
   };
 }
 
-/** The promise's result, or a rejection with the signal's reason as soon as that aborts. A later rejection is ignored. */
+/** Returns the promise's result, or rejects with the signal's reason as soon as the signal aborts. A later rejection is ignored. */
 export const untilAborted = <T>(signal: Abortable, promise: Promise<T>): Promise<T> =>
   race(promise, whenAborted(signal));
 
-/** A time limit is counted in this many steps. */
+/** The number of steps in which a time limit is counted. */
 const STEPS = 20;
 
 /**
- * Ends a wait after a time. The time is counted in steps: what was waited for may be here already when the timers of an
- * event loop that was blocked fire.
+ * Ends a wait after a time limit. Counts the limit in steps, so that an event loop that was blocked gets a chance to deliver the
+ * result before the limit fires.
  */
 export function afterMs(limitMs: number, createError: () => Error): WaitEnd {
   return (reject) => {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { modifiedSinceProbe, sortProbe } from "../../../src/command/list-probes.js";
+import { modifiedSinceProbe, sortProbe } from "../../../src/bulk/probes.js";
 import { LISTS, MAX_PAGE_SIZE } from "../../../src/service/lists.js";
 import { assertPage, ITEM, LOT, STOCK_LEVEL } from "../shape.js";
 import type { Check } from "../target.js";
@@ -97,7 +97,7 @@ export const PAGING: readonly Check[] = [
       assert.ok(value.length > 0, "a record modified at that very moment belongs to them");
       for (const { modified } of value) assert.ok(Date.parse(modified) >= Date.parse(middle));
       const none = assertPage(await service.get(withQuery(ITEMS.path, modifiedSinceProbe.params())), ITEM);
-      assert.ok(modifiedSinceProbe.isHonoured(none), "no record was modified in the future");
+      assert.equal(modifiedSinceProbe.conclude({ page: none }), "honoured", "no record was modified in the future");
     },
   },
 ];

@@ -10,7 +10,8 @@ import {
   type RequestOptions,
 } from "../../../src/index.js";
 import { markedEntry, newEntry, type StoredEntry } from "../../../src/outbox/entry.js";
-import { holdLock, type RunSettings, runItem, runOutbox } from "../../../src/outbox/run.js";
+import { runItem, runOutbox } from "../../../src/outbox/run.js";
+import { type SenderSettings, SendingPeriod } from "../../../src/outbox/sending-period.js";
 import type { OpenStore } from "../../../src/outbox/store.js";
 import { markAsServiceError } from "../../../src/shared/errors/service-error.js";
 import { InFlight } from "../../../src/storage/database.js";
@@ -159,7 +160,7 @@ export class World {
     const process: Process = { state: "running", history: [], steps: [] };
     const index = this.#processes.push(process) - 1;
     this.#current = index;
-    const settings: RunSettings = {
+    const settings: SenderSettings = {
       client: this.#client(index) as never,
       store: this.#store(index),
       settleMs: this.#planted.decidesAtOnce ? 0 : this.#settleMs,
@@ -182,19 +183,19 @@ export class World {
     await settle();
   }
 
-  async #runOutbox(settings: RunSettings): Promise<void> {
+  async #runOutbox(settings: SenderSettings): Promise<void> {
     await runOutbox(settings, { concurrency: this.#concurrency });
   }
 
   /** Adds entries that only this process may send, and sends them, as the apply of a count does. */
-  async #apply(settings: RunSettings): Promise<void> {
+  async #apply(settings: SenderSettings): Promise<void> {
     const failures = new FailuresInARow();
-    await holdLock(settings, { signal: undefined, isDone: async () => false }, async (lock, stop, store) => {
+    await SendingPeriod.during(settings, { signal: undefined, isDone: async () => false }, async (period) => {
       await this.#step(0, "addBound", () => {
-        this.rows.entries.push(...this.#bound.map((entry) => ({ ...entry, boundTo: lock.name })));
+        this.rows.entries.push(...this.#bound.map((entry) => ({ ...entry, boundTo: period.lock.name })));
       });
       for (const lane of new Set(this.#bound.map((entry) => entry.lane)))
-        await runItem({ ...settings, store }, { lock, stop: stop.signal, lane, until: Infinity, failures });
+        await runItem(period, lane, { until: Infinity, failures });
       return true;
     });
   }

@@ -1,0 +1,97 @@
+import type { InventoryClient } from "../client/index.js";
+import { onAbort } from "../shared/time/abort.js";
+import { monotonicNowMs } from "../shared/time/clock.js";
+import { type InFlight, LateEnd } from "../storage/database.js";
+import { errorJson } from "./entry.js";
+import { type LockTimes, type OnWait, SenderLock } from "./sender-lock.js";
+import type { OpenStore } from "./store.js";
+
+/** What a process needs to become the sender. */
+export interface SenderSettings extends LockTimes {
+  client: InventoryClient;
+  store: OpenStore;
+  /** Aborted when the outbox is closed. */
+  closed: AbortSignal;
+  /** The requests that are under way. */
+  inFlight: InFlight;
+  onWait?: OnWait | undefined;
+}
+
+interface PeriodOptions {
+  signal: AbortSignal | null | undefined;
+  /** Whether there is nothing to do any more, while another process sends. */
+  isDone: () => Promise<boolean>;
+  /** The last period of the same run. */
+  previous?: SendingPeriod | undefined;
+}
+
+/** The time in which this process sends, from taking the lock to its release. The signals that end it: see run.ts. */
+export class SendingPeriod {
+  /** Since when nobody else has sent, by the monotonic clock. */
+  readonly heldSince: number;
+  /** When the last call for an item ended, by the monotonic clock. */
+  readonly endedAt: Map<string, number>;
+
+  private constructor(
+    readonly settings: SenderSettings,
+    /** Its waits end some time after the period. */
+    readonly store: OpenStore,
+    readonly lock: SenderLock,
+    /** Aborted when nothing more may be sent. */
+    readonly stop: AbortController,
+    previous: SendingPeriod | undefined,
+  ) {
+    const continued = lock.isContinued ? previous : undefined;
+    this.heldSince = continued?.heldSince ?? monotonicNowMs();
+    this.endedAt = continued?.endedAt ?? new Map();
+  }
+
+  /**
+   * Waits until no other process sends, and works. Returns what the work returns, or false if there was nothing to do.
+   *
+   * @throws the reason of the signal, or of the end of the outbox; a `StorageError` if the database has lost commits.
+   */
+  static async during(
+    settings: SenderSettings,
+    { signal, isDone, previous }: PeriodOptions,
+    work: (period: SendingPeriod) => Promise<boolean>,
+  ): Promise<boolean> {
+    const { closed, leaseMs, inFlight, onWait } = settings;
+    const signals = signal ? [closed, signal] : [closed];
+    const throwIfAborted = () => {
+      for (const one of signals) one.throwIfAborted();
+    };
+    throwIfAborted();
+    const stop = new AbortController();
+    const stops = signals.map((one) => onAbort(one, () => stop.abort(one.reason)));
+    const end = new LateEnd(leaseMs);
+    for (const one of signals) end.follow(one, inFlight);
+    const store = settings.store.endingWith(end.signal);
+    try {
+      const waiting = { signal: stop.signal, isDone, previous: previous?.lock, onWait };
+      const lock = await SenderLock.acquire(store, settings, waiting);
+      if (!lock) throwIfAborted();
+      if (!lock) return false;
+      stops.push(onAbort(lock.lost, () => stop.abort(lock.lost.reason)));
+      end.follow(lock.lost);
+      const canceled = store.cancelBound(lock.name, Date.now(), errorJson(NOT_SENT_IN_TIME));
+      const result = await canceled
+        .then(() => work(new SendingPeriod(settings, store, lock, stop, previous)))
+        .finally(async () => {
+          const failure = await lock.release();
+          if (failure) throw failure;
+        });
+      throwIfAborted();
+      return result;
+    } finally {
+      for (const stopListening of stops) stopListening();
+      end.stop();
+    }
+  }
+}
+
+/** Why an entry that was bound to an earlier sender is canceled. */
+export const NOT_SENT_IN_TIME = {
+  name: "StaleEntry",
+  message: "It was not sent while the apply that added it ran, and what it is based on may have changed since.",
+};
