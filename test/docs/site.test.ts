@@ -54,6 +54,25 @@ describe.skipIf(!RUN_ALL)("the site", () => {
     expect(missing).toEqual([]);
   });
 
+  it.each(ENTRY_POINTS)("shows every member of every interface of %s, or of one that it extends", (name) => {
+    const nameOf = (section: string) => /^<h3[^>]*>(?:<code[^>]*>\w+<\/code> )?(\w+)/.exec(section)?.[1];
+    // A type may stand on the page of another entry point, to which its own page links.
+    const sections = API_PAGES.flatMap((path) => read(path).split(/(?=<h3 id=)/));
+    const shownOf = (type: string): string => {
+      const section = sections.filter((each) => nameOf(each) === type).join("");
+      const [line = ""] = /<p>Extends .*?<\/p>/.exec(section) ?? [];
+      return section + [...line.matchAll(/>(\w+)<\/code>/g)].map(([, parent = ""]) => shownOf(parent)).join("");
+    };
+    const api = readFileSync(join(ROOT, "tools/api", `${name.replace("/", "-")}.txt`), "utf8");
+    const interfaces = [...api.matchAll(/^interface (\w+)[^\n]*\{\n([\s\S]*?)^\}/gm)];
+    const missing = interfaces.flatMap(([, type = "", members = ""]) =>
+      [...members.matchAll(/^ {2}(\w+)\??:/gm)].flatMap(([, member = ""]) =>
+        new RegExp(`id="(property-)?${member.toLowerCase()}(-\\d+)?"`).test(shownOf(type)) ? [] : [`${type}.${member}`],
+      ),
+    );
+    expect(missing).toEqual([]);
+  });
+
   it("offers the Markdown of its pages, llms.txt and openapi.json", () => {
     for (const path of ["llms.txt", "SKILL.md", "openapi.json", "docs/writes.md"]) {
       expect(read(path)).toBe(readFileSync(join(ROOT, path), "utf8"));

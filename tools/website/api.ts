@@ -182,14 +182,14 @@ const withLinesOfList = (cell: string) =>
 /** More properties than fit beside each other are folded; their names stay. */
 const MOST_PROPERTIES = 6;
 
-/** The properties of a class or type, without what its ancestors have, and without `readonly` and `public`. */
+/** The properties of a class or type, without what an exported ancestor has, and without `readonly` and `public`. */
 function arrangedProperties(text: string): string {
   const { rows, below } = tableIn(text);
   const [columns = []] = rows;
   const inherited = columns.indexOf("Inherited from");
   const isShown = (column: number) => !/^(Modifier|Inherited from|Overrides)$/.test(columns[column] ?? "");
   const [head = [], rule = [], ...own] = rows
-    .filter((cells, index) => index < 2 || inherited < 0 || cells[inherited] === "-")
+    .filter((cells, index) => index < 2 || inherited < 0 || !cells[inherited]?.includes("]("))
     .map((cells) => cells.filter((_, column) => isShown(column)));
   if (own.length === 0) return "";
   const table = `${[head, rule, ...own].map((cells) => `${rowOf(cells.map(withLinesOfList))}\n`).join("")}\n${below}`;
