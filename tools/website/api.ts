@@ -116,6 +116,9 @@ function arrangedGroup(group: string, isError: boolean): string {
       return inOneLine(group);
     case "Example":
       return bodyOf(group);
+    case "Type Parameters":
+      // Names alone say nothing.
+      return tableIn(bodyOf(group)).rows[0]?.length === 1 ? "" : group;
     case "Properties":
       return arrangedProperties(bodyOf(group));
     case "Constructors":
@@ -131,7 +134,7 @@ function arrangedGroup(group: string, isError: boolean): string {
 
 /** "Extends A", instead of a list below a heading. */
 const inOneLine = (group: string) => {
-  const names = [...bodyOf(group).matchAll(/^- (.*)$/gm)].map(([, name]) => name);
+  const names = [...bodyOf(group).matchAll(/^- (.*)$/gm)].map(([, name]) => name?.replaceAll(").[", "), ["));
   const ending =
     titleOfPart(group) === "Extends" && names.some((name) => name?.includes("(#")) ? ", with its members" : "";
   return `${titleOfPart(group)} ${names.join(", ")}${ending}.\n\n`;
