@@ -2,7 +2,7 @@ import { Big } from "big.js";
 
 /*
  * May a spreadsheet have made one text of another? It rewrites what looks like a number, a date, a time, a truth value or a
- * formula: `0017` becomes `17`, `12E3` 12000, `5%` 0.05, `3-4` the third of April, in the notation of its language; and it, or
+ * formula: `0017` becomes `17`, `12E3` 12,000, `5%` 0.05, `3-4` the third of April, in the notation of its language; and it, or
  * the program that a text was copied through, replaces hyphens, quotes and spaces by others. Two texts that are the same thing
  * in different notations are most likely one text. Texts of one notation are told apart as they are written: `1-2` and `2-1`
  * are two, as are `2026-04-03` and `2026-03-04`. `1.1` and `1.10` are one number.
@@ -171,7 +171,7 @@ function readTime(text: string): number | undefined {
 /** `isCutFile`: a number whose last digits are zeros was rounded, see {@link areCut}. */
 function readNotation(given: string, isCutFile = false): Reading {
   const plain = plainText(given);
-  // `="0017"`, `=1` and `'17` are cells with the contents 0017, 1 and 17.
+  // `="0017"`, `=1` and `'17` are cells with the contents `0017`, `1` and `17`.
   const text = SUM.test(plain) ? plain : plain.replace(/^="(.*)"$|^[=']/, "$1");
   if (TRUE.test(text) || FALSE.test(text)) return { text, numbers: [], days: [], isTrue: TRUE.test(text) };
   if (text.length > MAX_LENGTH || !/\d/.test(text)) return { text, numbers: [], days: [] };

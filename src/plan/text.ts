@@ -46,7 +46,7 @@ export function planText<Change extends { operation: string }, Blocked extends {
   return sections.filter((text) => text !== "").join("\n\n");
 }
 
-/** Numbers in groups of three, from 10 000 on. */
+/** Numbers in groups of three, from 10,000 on. */
 const grouped = (count: number) => count.toLocaleString("en", { useGrouping: "min2" }).replaceAll(",", " ");
 
 function section<T>(members: readonly T[], limit: number, linesOf: (member: T) => string[]): string {
