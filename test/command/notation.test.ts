@@ -95,6 +95,9 @@ describe("keys in another notation", () => {
     ["A-1", "A1"],
     ["key 1.10", "1.1"],
     ["key MAR1", "MAR1"],
+    ["1-2-3-4", "01.02.2003"],
+    ["MAR-1-APR", "01. Mar"],
+    ["00003-4", "03.04.2026"],
   ])("are told apart: %s and %s", (one, other) => {
     const isSpace = one.trim() === other.trim();
     expect([alike(one, other), alike(other, one)]).toEqual([isSpace, isSpace]);

@@ -438,6 +438,23 @@ describe("a failure", () => {
 });
 
 describe("a run", () => {
+  it("that is stopped between the begin of an attempt and its first byte leaves the entry pending", async () => {
+    const world = createWorld();
+    const outbox = world.createOutbox();
+    await outbox.add(receipt("a"));
+    const stop = new AbortController();
+    const { begin } = OpenStore.prototype;
+    vi.spyOn(OpenStore.prototype, "begin").mockImplementation(async function (this: OpenStore, ...given) {
+      const begun = await begin.apply(this, given);
+      stop.abort();
+      return begun;
+    });
+    onTestFinished(() => void vi.restoreAllMocks());
+    await expect(outbox.run({ signal: stop.signal })).rejects.toThrow();
+    expect(await statesOf(outbox)).toEqual(["a pending"]);
+    expect(world.effects()).toBe(0);
+  });
+
   it("ends with the reason of its signal, after the requests in flight", async () => {
     const world = createWorld();
     const outbox = world.createOutbox();
