@@ -12,7 +12,7 @@ import { inputOf, type StoredEntry } from "./entry.js";
 export interface AttemptGate {
   client: InventoryClient;
   /** Stores that an attempt begins; `undefined` if it must not. */
-  begin(entry: StoredEntry, clockAheadMs: number | null): Promise<StoredEntry | undefined>;
+  markSending(entry: StoredEntry, clockAheadMs: number | null): Promise<StoredEntry | undefined>;
   /** Stores that the attempt was certainly not applied, though its call goes on. Returns the entry as it is then. */
   takeBack(entry: StoredEntry): Promise<StoredEntry>;
   /** Whether a request may begin. */
@@ -37,7 +37,7 @@ export class Interrupted extends Error {}
  * - `fails-for-all`: it was not applied, and every other entry would fail in the same way
  * - `interrupted`: it was not applied, and must not be sent
  */
-export interface CallEnd {
+export interface EntryCallEnd {
   outcome: "applied" | "refused" | "uncertain" | "failed" | "fails-for-all" | "interrupted";
   /** The entry as it is stored. */
   entry: StoredEntry;
@@ -49,7 +49,7 @@ export interface CallEnd {
  * Calls the method of an entry: one attempt, and those after a 401 or a pause, which are known not to have been applied. Each
  * is stored as `sending` before it is sent, and as `pending` again while the next one waits.
  */
-export async function callForEntry(gate: AttemptGate, before: StoredEntry): Promise<CallEnd> {
+export async function callForEntry(gate: AttemptGate, before: StoredEntry): Promise<EntryCallEnd> {
   let entry = before;
   let wasSent = false;
   const abort = new AbortController();
@@ -64,7 +64,7 @@ export async function callForEntry(gate: AttemptGate, before: StoredEntry): Prom
   let takenBack: Promise<unknown> = Promise.resolve();
   let endRequest = () => {};
   const begin = async (clockAheadMs: number | undefined) => {
-    const begun = await gate.begin(entry, clockAheadMs ?? null);
+    const begun = await gate.markSending(entry, clockAheadMs ?? null);
     if (!begun) throw new Interrupted();
     entry = begun;
   };
@@ -81,7 +81,7 @@ export async function callForEntry(gate: AttemptGate, before: StoredEntry): Prom
       return () => {
         if (!gate.mayBegin()) throw new Interrupted();
         wasSent = true;
-        endRequest = gate.inFlight.begin();
+        endRequest = gate.inFlight.start();
         gate.onRequest();
       };
     },
@@ -105,7 +105,7 @@ export async function callForEntry(gate: AttemptGate, before: StoredEntry): Prom
     // An abort does not end them: an entry that has begun and was not sent becomes pending again.
     await beginning.catch(() => {});
     await takenBack;
-    return { outcome: outcomeOf(entry.operation, wasSent, error), entry, error };
+    return { outcome: callOutcome(entry.operation, wasSent, error), entry, error };
   } finally {
     endRequest();
     for (const stopListening of stops) stopListening();
@@ -114,7 +114,7 @@ export async function callForEntry(gate: AttemptGate, before: StoredEntry): Prom
 }
 
 /** What the failure of a call says about its entry. `wasSent`: a byte of the last attempt may have been sent. */
-function outcomeOf(operation: OutboxOperation, wasSent: boolean, error: unknown): CallEnd["outcome"] {
+function callOutcome(operation: OutboxOperation, wasSent: boolean, error: unknown): EntryCallEnd["outcome"] {
   const applied = appliedOf(operation, wasSent, error);
   if (applied === "yes") return "applied";
   if (error instanceof InputValidationError || isRefusal(error)) return "refused";

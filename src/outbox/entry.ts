@@ -9,7 +9,7 @@ import { checkInput, lazy, readInput, string, withCheck } from "../shared/schema
 import { snapshotOf } from "../shared/snapshot.js";
 import { mapInTurns } from "../shared/time/turn.js";
 import { fieldOf, isObject, messageOf } from "../shared/unknown.js";
-import { OPERATIONS, type OutboxInputs, type OutboxOperation } from "../writes/operation.js";
+import { OUTBOX_OPERATIONS, type OutboxInputs, type OutboxOperation } from "../writes/operation.js";
 import { type MarkField, markOf, withMark } from "./marks.js";
 
 export type { ItemReference, OutboxInputs, OutboxOperation } from "../writes/operation.js";
@@ -87,7 +87,7 @@ export interface NewEntry {
   /** SHA-256 of operation and input without a mark; it outlives the input when the entry is pruned. */
   inputHash: string;
   addedAt: number;
-  /** The only sender that may send it, see `HeldOutbox`; `null`: any. */
+  /** The only sender that may send it, see `SenderAccess`; `null`: any. */
   boundTo: string | null;
 }
 
@@ -149,7 +149,7 @@ export function errorJson(error: unknown): string {
 /** Characters of a key. */
 export const MAX_KEY_LENGTH = 200;
 
-export const keySchema = /* @__PURE__ */ lazy(() =>
+export const entryKeySchema = /* @__PURE__ */ lazy(() =>
   withCheck(string().min(1).max(MAX_KEY_LENGTH, `must be at most ${MAX_KEY_LENGTH} characters long`), (key) => {
     if (!key.isWellFormed()) return "must be well-formed Unicode";
     // PostgreSQL cannot store it.
@@ -157,8 +157,8 @@ export const keySchema = /* @__PURE__ */ lazy(() =>
   }),
 );
 
-const entrySchema = /* @__PURE__ */ lazy(() =>
-  z.strictObject({ key: keySchema(), operation: z.enum(OPERATIONS), input: z.unknown() }),
+const entryInputSchema = /* @__PURE__ */ lazy(() =>
+  z.strictObject({ key: entryKeySchema(), operation: z.enum(OUTBOX_OPERATIONS), input: z.unknown() }),
 );
 
 /**
@@ -166,7 +166,7 @@ const entrySchema = /* @__PURE__ */ lazy(() =>
  * `InputValidationError`; `at` is where it is in the arguments.
  */
 export function newEntry(method: string, entry: unknown, mark: MarkField | false, at: Issue["path"]): NewEntry {
-  const { key, operation, input: given } = readInput(method, entrySchema, entry, at);
+  const { key, operation, input: given } = readInput(method, entryInputSchema, entry, at);
   const inputAt = [...at, "input"];
   // What is sent: dates become strings, fields that are undefined are left out.
   const checked = checkInput(method, WRITES[operation].input, given, inputAt);

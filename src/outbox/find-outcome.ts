@@ -9,7 +9,7 @@ import { hasMark, markOf, showsMark } from "./marks.js";
 import type { OpenStore } from "./store.js";
 
 /** What the service shows of a write whose outcome is not known, once it can no longer take effect. */
-export type Found =
+export type LookUpResult =
   | { outcome: "applied"; result: object }
   /** It was not applied. */
   | { outcome: "absent"; reason: string }
@@ -19,7 +19,7 @@ export type Found =
   | { outcome: "unreadable"; reason: string };
 
 /** What is looked up, and how. */
-export interface Search {
+export interface OutcomeLookUp {
   client: InventoryClient;
   store: OpenStore;
   entry: StoredEntry;
@@ -33,7 +33,7 @@ export interface Search {
  * receipt is absent if none is, and each later lot of the item has the mark of another receipt of this outbox. Any other later
  * lot of the item may be its own, with a remark that the service has cut off or a person has changed.
  */
-export async function lookForLot({ client, store, entry, options, pause }: Search): Promise<Found> {
+export async function lookUpReceipt({ client, store, entry, options, pause }: OutcomeLookUp): Promise<LookUpResult> {
   const receipt = await lookedUpReceipt(store, entry);
   const { outcome, lots, reason } = await client.inventory.receiptLookup.look(receipt, {
     options,
@@ -77,11 +77,11 @@ async function marksOfOthers(store: OpenStore, { key, lane }: StoredEntry): Prom
 
 const STATUS = { create: "created", update: "updated", discontinue: "discontinued" } as const;
 
-type ItemSearch = Pick<Search, "client" | "entry" | "options">;
+type ItemLookUp = Pick<OutcomeLookUp, "client" | "entry" | "options">;
 
 /** Reads the item of a write. No matter who wrote it: an item that is as this write wants it counts as written by it. */
-export async function lookAtItem(search: ItemSearch): Promise<Found> {
-  const item = await readItem(search);
+export async function lookUpItem(search: ItemLookUp): Promise<LookUpResult> {
+  const item = await readEntryItem(search);
   return item ? compareItem(search.entry, item) : { outcome: "absent", reason: "the item does not exist" };
 }
 
@@ -89,9 +89,9 @@ export async function lookAtItem(search: ItemSearch): Promise<Found> {
  * Decides a write that was refused although an earlier attempt may have been applied. A refused repetition says nothing about
  * that attempt: only an item that is as it was sent does, and for a create only one that was created since.
  */
-export async function lookAfterRefusal(search: ItemSearch): Promise<Found> {
+export async function lookUpAfterRefusal(search: ItemLookUp): Promise<LookUpResult> {
   const { entry } = search;
-  const item = (await readItem(search)) ?? (await findListedItem(search));
+  const item = (await readEntryItem(search)) ?? (await findListedItem(search));
   if (!item) return { outcome: "unclear", reason: "the item does not exist" };
   const found = compareItem(entry, item);
   const { sentAt, clockAheadMs } = entry;
@@ -100,9 +100,9 @@ export async function lookAfterRefusal(search: ItemSearch): Promise<Found> {
   return { outcome: "unclear", reason: "the item is as it was sent, but may have been created before" };
 }
 
-async function readItem({ client, entry, options }: ItemSearch): Promise<Item | undefined> {
+async function readEntryItem({ client, entry, options }: ItemLookUp): Promise<Item | undefined> {
   try {
-    return await client.items.get(skuOf(entry), options);
+    return await client.items.get(skuOfEntry(entry), options);
   } catch (error) {
     if (isNoSuchItem(error)) return undefined;
     throw error;
@@ -113,8 +113,8 @@ async function readItem({ client, entry, options }: ItemSearch): Promise<Item | 
 const MAX_ITEM_PAGES = 100;
 
 /** A service may return only active items by their SKUs. */
-async function findListedItem({ client, entry, options }: ItemSearch): Promise<Item | undefined> {
-  const wanted = comparableSku(skuOf(entry));
+async function findListedItem({ client, entry, options }: ItemLookUp): Promise<Item | undefined> {
+  const wanted = comparableSku(skuOfEntry(entry));
   const list = client.items.list({ includeDiscontinued: true }, { ...options, gapless: true, readAhead: 0 });
   let pages = 0;
   for await (const { value } of list.pages()) {
@@ -125,10 +125,10 @@ async function findListedItem({ client, entry, options }: ItemSearch): Promise<I
   return undefined;
 }
 
-const skuOf = (entry: StoredEntry) => String(fieldOf(inputOf(entry), "shortID"));
+const skuOfEntry = (entry: StoredEntry) => String(fieldOf(inputOf(entry), "shortID"));
 
 /** An item is as it was sent if it shows every field that was sent, with an equal value. */
-function compareItem(entry: StoredEntry, item: Item): Found {
+function compareItem(entry: StoredEntry, item: Item): LookUpResult {
   const { operation } = entry;
   if (operation !== "create" && operation !== "update" && operation !== "discontinue") throw new TypeError(operation);
   const { shortID, ...fields }: Record<string, unknown> = { ...inputOf(entry) };

@@ -169,9 +169,9 @@ const runShape = () => ({
   onProgress: functionSchema().optional(),
 });
 
-export const runOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject(runShape()));
+export const outboxRunOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject(runShape()));
 
-export const watchOptionsSchema = /* @__PURE__ */ lazy(() =>
+export const outboxWatchOptionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     ...runShape(),
     everyMs: durationMsSchema(),

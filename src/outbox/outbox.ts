@@ -9,10 +9,10 @@ import { InFlight, LateEnd } from "../storage/database.js";
 import { assertSameAccount, type ServiceAccount } from "../storage/service.js";
 import { FailuresInARow } from "../writes/failures-in-a-row.js";
 import {
+  entryKeySchema,
   entryOf,
   errorJson,
   keyProblem,
-  keySchema,
   laneOf,
   manyNewEntries,
   markedEntry,
@@ -33,13 +33,13 @@ import {
   type OutboxRunOptions,
   type OutboxWatchOptions,
   outboxOptionsSchema,
+  outboxRunOptionsSchema,
+  outboxWatchOptionsSchema,
   pruneOptionsSchema,
   resolutionSchema,
-  runOptionsSchema,
-  watchOptionsSchema,
 } from "./options.js";
 import type { OutboxReport, OutboxSummary } from "./report.js";
-import { runItem, runOutbox } from "./run.js";
+import { runEntries, runItem } from "./run.js";
 import type { OnWait } from "./sender-lock.js";
 import { type SenderSettings, SendingPeriod } from "./sending-period.js";
 import type { EntryChange, OpenStore, SeenKeys } from "./store.js";
@@ -49,8 +49,10 @@ import type { Opened } from "./stores.js";
 const OWN_CONNECTION_WAIT_MS = 2_000;
 /** More entries than this are checked and marked while the event loop runs. */
 const MANY_ENTRIES = 100;
-const DEFAULT_SETTLE_MS = 60_000;
+const DEFAULT_OUTBOX_SETTLE_MS = 60_000;
 const DEFAULT_LEASE_MS = 30_000;
+/** How often work is begun again because another process took over the lock before anything was added. */
+export const MAX_TAKEOVERS = 5;
 /** No sender has this name. */
 const NOBODY = "nobody";
 
@@ -70,7 +72,7 @@ const NOBODY = "nobody";
  */
 export function createOutbox(options: OutboxOptions): Outbox {
   const given = checkConfiguration("createOutbox", outboxOptionsSchema(), options);
-  const { client, settleMs = DEFAULT_SETTLE_MS } = given;
+  const { client, settleMs = DEFAULT_OUTBOX_SETTLE_MS } = given;
   if (client && client.timeoutMs > settleMs)
     throw new ConfigurationError(
       `createOutbox: settleMs (${settleMs}) must be at least the client's timeoutMs (${client.timeoutMs}): a request may still ` +
@@ -80,7 +82,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
 }
 
 /** What a caller may do while no other process sends. */
-export interface HeldOutbox {
+export interface SenderAccess {
   /** Aborted when nothing more may be sent. */
   signal: AbortSignal;
   /** Adds entries that are sent only while the lock is held. A later sender cancels them. */
@@ -168,13 +170,13 @@ export class Outbox {
    * @throws StorageError if the database has lost commits. Its message names the keys that were sent since.
    */
   async run(options: OutboxRunOptions = {}): Promise<OutboxReport> {
-    const given = checkMethodOptions("outbox.run", runOptionsSchema, options);
+    const given = checkMethodOptions("outbox.run", outboxRunOptionsSchema, options);
     const settings = this.#runSettings("outbox.run");
     given.signal?.throwIfAborted();
     // Its service may have moved since.
     this.#isServiceChecked = false;
     const { signal } = given;
-    return this.#whileWanted({ ...settings, signal }, "outbox.run", (parts) => runOutbox(parts, given));
+    return this.#whileWanted({ ...settings, signal }, "outbox.run", (parts) => runEntries(parts, given));
   }
 
   /**
@@ -183,7 +185,7 @@ export class Outbox {
    * @throws what a run or `onReport` throws, unless `onError` is given; what `onError` throws.
    */
   async watch(options: OutboxWatchOptions): Promise<void> {
-    const given = checkMethodOptions("outbox.watch", watchOptionsSchema, options);
+    const given = checkMethodOptions("outbox.watch", outboxWatchOptionsSchema, options);
     const { closed } = this.#runSettings("outbox.watch");
     const { everyMs, onReport, onError, ...runOptions } = given;
     let nextRunAt = 0;
@@ -201,7 +203,7 @@ export class Outbox {
 
   /** The entry with this key; `undefined` if there is none. */
   async get(key: string): Promise<OutboxEntry | undefined> {
-    checkInput("outbox.get", keySchema, key, ["key"]);
+    checkInput("outbox.get", entryKeySchema, key, ["key"]);
     const stored = await this.read((store) => store.get(key));
     return stored && entryOf(stored);
   }
@@ -295,10 +297,10 @@ export class Outbox {
   }
 
   /** Works while no other process sends; waits for it. @internal */
-  async hold(
+  async whileSender(
     method: string,
     signal: AbortSignal | undefined,
-    work: (held: HeldOutbox) => Promise<void>,
+    work: (access: SenderAccess) => Promise<void>,
   ): Promise<void> {
     const settings = this.#runSettings(method);
     this.#isServiceChecked = false;
@@ -402,7 +404,7 @@ export class Outbox {
 
   /** The end is that of now: the outbox may be closed while the store is being opened. */
   #runSettings(method: string): Omit<SenderSettings, "store"> {
-    const { client, settleMs = DEFAULT_SETTLE_MS, leaseMs = DEFAULT_LEASE_MS } = this.#options;
+    const { client, settleMs = DEFAULT_OUTBOX_SETTLE_MS, leaseMs = DEFAULT_LEASE_MS } = this.#options;
     const inFlight = new InFlight(this.#inFlight);
     const closed = this.#closed.signal;
     if (client !== undefined) return { client, settleMs, leaseMs, closed, inFlight, onWait: this.onWait };
@@ -416,7 +418,7 @@ export class Outbox {
     changeOf: (entry: StoredEntry) => EntryChange,
     from: readonly StoredEntry["state"][],
   ): Promise<OutboxEntry> {
-    checkInput(method, keySchema, key, ["key"]);
+    checkInput(method, entryKeySchema, key, ["key"]);
     return this.#change(method, async (store) => {
       const entry = await store.get(key);
       if (!entry) throw keyProblem(method, `there is no entry "${key}"`);

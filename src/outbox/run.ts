@@ -7,13 +7,19 @@ import { monotonicNowMs, startTimer } from "../shared/time/clock.js";
 import { sleep } from "../shared/time/wait.js";
 import { fieldOf } from "../shared/unknown.js";
 import type { InFlight } from "../storage/database.js";
-import { refusalOf } from "../storage/storage-failure.js";
+import { rejectionOf } from "../storage/storage-failure.js";
 import { FailuresInARow } from "../writes/failures-in-a-row.js";
 import { isIdempotent } from "../writes/operation.js";
 import { concernsAllWrites, isLastingRefusal } from "../writes/refusal.js";
 import { type AttemptGate, callForEntry, Interrupted } from "./call.js";
 import { entryOf, errorJson, parsed, type StoredEntry } from "./entry.js";
-import { type Found, lookAfterRefusal, lookAtItem, lookForLot, type Search } from "./find-outcome.js";
+import {
+  type LookUpResult,
+  lookUpAfterRefusal,
+  lookUpItem,
+  lookUpReceipt,
+  type OutcomeLookUp,
+} from "./find-outcome.js";
 import type { OutboxRunOptions } from "./options.js";
 import type { OutboxReport } from "./report.js";
 import type { SenderLock } from "./sender-lock.js";
@@ -73,14 +79,14 @@ const MAX_UNCERTAIN = 2;
 /** Fewer than a page has lots, so that a look-up need not read many pages. */
 const RECEIPTS_PER_READING = 100;
 /** How often the database may refuse a change before the run ends with its reason: an outcome that is not stored may be unknown. */
-const MAX_REFUSALS = { lasting: 5, passing: 60 } as const;
+const MAX_CHANGE_REJECTIONS = { lasting: 5, passing: 60 } as const;
 
 /** What a run has counted so far. */
 type Results = Record<"applied" | "rejected" | "unknown" | "requests", number>;
 
 const noResults = (): Results => ({ applied: 0, rejected: 0, unknown: 0, requests: 0 });
 
-export async function runOutbox(settings: SenderSettings, options: OutboxRunOptions): Promise<OutboxReport> {
+export async function runEntries(settings: SenderSettings, options: OutboxRunOptions): Promise<OutboxReport> {
   const startedAt = monotonicNowMs();
   const { store } = settings;
   const { signal } = options;
@@ -191,7 +197,7 @@ class OutboxRun implements AttemptGate {
       this.#toSend = (await this.#store.countUnsettled()).toSend;
       while (this.mayBegin()) {
         const wasBusy = this.#busy.size > 0;
-        const begun = await this.#begin();
+        const begun = await this.#fill();
         if (begun === 0 && !wasBusy) break;
         await sleep(POLL_MS, this.#wake.signal, this.stopped);
         this.#wake = new AbortController();
@@ -206,7 +212,7 @@ class OutboxRun implements AttemptGate {
   }
 
   /** Begins with as many entries as there are places for. */
-  async #begin(): Promise<number> {
+  async #fill(): Promise<number> {
     const { concurrency = 4 } = this.#parts.options;
     let begun = 0;
     while (this.mayBegin() && this.#busy.size - this.#settlesAt.length < concurrency && this.#busy.size < MAX_BUSY) {
@@ -244,7 +250,7 @@ class OutboxRun implements AttemptGate {
     for (let uncertain = 0; current && this.mayBegin(); ) {
       if (current.state === "sending") {
         if (!(await this.#waitUntil(settlesAt))) return;
-        current = await this.#findOut(current);
+        current = await this.#lookUpOutcome(current);
         if (!current || !this.mayBegin()) return;
       }
       const before: StoredEntry = current;
@@ -266,7 +272,7 @@ class OutboxRun implements AttemptGate {
       const stored = { error: error === undefined ? null : errorJson(error) };
       if (outcome === "applied") return void (await this.#change(entry, appliedChange(result)));
       if (outcome === "refused") {
-        if (!isKnown) return void (await this.#findReasonOfRefusal(await this.#change(entry, stored)));
+        if (!isKnown) return void (await this.#lookUpAfterRefusal(await this.#change(entry, stored)));
         await this.#change(entry, { ...stored, state: "rejected", settledAt: Date.now() });
         return;
       }
@@ -287,14 +293,14 @@ class OutboxRun implements AttemptGate {
   }
 
   /** Finds out what became of an entry that can no longer take effect. Returns it if its method has to be called. */
-  async #findOut(entry: StoredEntry): Promise<StoredEntry | undefined> {
+  async #lookUpOutcome(entry: StoredEntry): Promise<StoredEntry | undefined> {
     const { operation } = entry;
     if (isIdempotent(operation)) return entry;
     if (operation !== "create" && operation !== "receive") {
       await this.#change(entry, unknownChange(entry, { reason: "the service has no list of such transactions" }));
       return undefined;
     }
-    const found = await this.#look(entry, operation === "create" ? lookAtItem : lookForLot);
+    const found = await this.#lookUp(entry, operation === "create" ? lookUpItem : lookUpReceipt);
     if (found?.outcome === "applied") await this.#change(entry, appliedChange(found.result));
     else if (found?.outcome === "unreadable") await this.#change(entry, unknownChange(entry, found));
     // The service refuses it if the SKU exists.
@@ -305,14 +311,17 @@ class OutboxRun implements AttemptGate {
   }
 
   /** Of a write that was refused although an earlier attempt may have been applied. */
-  async #findReasonOfRefusal(entry: StoredEntry): Promise<void> {
-    const found = await this.#look(entry, lookAfterRefusal);
+  async #lookUpAfterRefusal(entry: StoredEntry): Promise<void> {
+    const found = await this.#lookUp(entry, lookUpAfterRefusal);
     if (found?.outcome === "applied") await this.#change(entry, appliedChange(found.result));
     else if (found) await this.#change(entry, unknownChange(entry, found));
   }
 
   /** Looks an entry up. Returns `undefined` if it stays as it is: the run has stopped, or the service fails at the moment. */
-  async #look(entry: StoredEntry, look: (search: Search) => Promise<Found | undefined>): Promise<Found | undefined> {
+  async #lookUp(
+    entry: StoredEntry,
+    look: (search: OutcomeLookUp) => Promise<LookUpResult | undefined>,
+  ): Promise<LookUpResult | undefined> {
     const pause = () => this.#waitUntil(monotonicNowMs() + Math.min(LOOK_AGAIN_MS, this.#lock.settleMs));
     try {
       const search = { client: this.client, store: this.#store, entry, options: this.#reader.options, pause };
@@ -374,10 +383,10 @@ class OutboxRun implements AttemptGate {
     );
   }
 
-  async begin(entry: StoredEntry, clockAheadMs: number | null): Promise<StoredEntry | undefined> {
+  async markSending(entry: StoredEntry, clockAheadMs: number | null): Promise<StoredEntry | undefined> {
     const lastRecNo = entry.operation === "receive" ? (this.client.inventory.receiptLookup.lastRecNo ?? null) : null;
-    const attempt = { ...this.#lock.held, sentAt: Date.now(), clockAheadMs, lastRecNo };
-    const begun = await this.#persistently(() => this.#store.begin(entry, attempt));
+    const attempt = { ...this.#lock.expectedRow, sentAt: Date.now(), clockAheadMs, lastRecNo };
+    const begun = await this.#persistently(() => this.#store.markSending(entry, attempt));
     if (begun) this.#lock.addSent(entry.key);
     // The lock may be lost, or commits are.
     else await this.#persistently(() => this.#lock.confirm());
@@ -409,9 +418,9 @@ class OutboxRun implements AttemptGate {
       try {
         return await action();
       } catch (error) {
-        const refusal = refusalOf(error);
+        const refusal = rejectionOf(error);
         if (refusal) refusals[refusal] += 1;
-        const isRefused = refusal !== undefined && refusals[refusal] >= MAX_REFUSALS[refusal];
+        const isRefused = refusal !== undefined && refusals[refusal] >= MAX_CHANGE_REJECTIONS[refusal];
         if (!this.#lock.isHeld || this.#store.isEnded() || isRefused) throw error;
       }
       await sleep(Math.min(waitMs, 1_000), this.lost);

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { StorageError } from "../shared/errors/index.js";
 import { monotonicNowMs, startTimer } from "../shared/time/clock.js";
 import { sleep } from "../shared/time/wait.js";
-import { refusalOf } from "../storage/storage-failure.js";
+import { rejectionOf } from "../storage/storage-failure.js";
 import type { OpenStore, SenderRow } from "./store.js";
 
 /*
@@ -16,7 +16,7 @@ import type { OpenStore, SenderRow } from "./store.js";
  *
  * No process compares its clock with that of another one or of the database: each measures one span by its own monotonic
  * clock. The holder sends nothing once a share of its lease has passed since it last began to count; a waiting process
- * waits for a whole lease. A name that was taken over does not begin attempts any more: `OpenStore.begin` compares it.
+ * waits for a whole lease. A name that was taken over does not begin attempts any more: `OpenStore.markSending` compares it.
  *
  * Lost is lost: a holder that did not hold the lock for a moment, since a clock was set or the machine slept, takes it again
  * under a new name before it goes on.
@@ -29,11 +29,11 @@ import type { OpenStore, SenderRow } from "./store.js";
 const SAFETY_MARGIN = 0.2;
 const BEATS_PER_LEASE = 4;
 /** How often in a row the database may refuse a heartbeat. */
-const MAX_REFUSALS = 3;
+const MAX_BEAT_REJECTIONS = 3;
 /** When a heartbeat that was refused is tried again, in ms. */
-const REFUSED_RETRY_MS = 250;
-const MIN_POLL_MS = 20;
-const MAX_POLL_MS = 1_000;
+const REJECTED_RETRY_MS = 250;
+const MIN_LOCK_POLL_MS = 20;
+const MAX_LOCK_POLL_MS = 1_000;
 
 /** The times of a sender. */
 export interface LockTimes {
@@ -67,9 +67,9 @@ export class SenderLock {
   isContinued = false;
   /** Heartbeats that are under way. */
   readonly #beating = new Set<Promise<unknown>>();
-  #refusals = 0;
+  #rejections = 0;
   /** Why the database refuses heartbeats. */
-  #refused: unknown;
+  #rejected: unknown;
   /** The keys that were sent, and the beat at that time. */
   readonly #sent = new Map<string, number>();
 
@@ -110,7 +110,7 @@ export class SenderLock {
       if (isFree) continue;
       if (await isDone()) return undefined;
       onWait?.("sender", row.leaseMs - (monotonicNowMs() - seenAt));
-      await sleep(Math.min(MAX_POLL_MS, Math.max(MIN_POLL_MS, row.leaseMs / 20)), signal);
+      await sleep(Math.min(MAX_LOCK_POLL_MS, Math.max(MIN_LOCK_POLL_MS, row.leaseMs / 20)), signal);
     }
     return undefined;
   }
@@ -127,8 +127,8 @@ export class SenderLock {
     return this.#lost.signal;
   }
 
-  /** What `OpenStore.begin` expects of the row. */
-  get held(): { sender: string; beat: number } {
+  /** What `OpenStore.markSending` expects of the row. */
+  get expectedRow(): { sender: string; beat: number } {
     return { sender: this.name, beat: this.#beat };
   }
 
@@ -147,7 +147,7 @@ export class SenderLock {
       if (!(await beating)) return this.#lose();
       // An earlier one may end later.
       this.#beat = Math.max(this.#beat, next);
-      this.#refusals = 0;
+      this.#rejections = 0;
     } finally {
       this.#beating.delete(beating);
     }
@@ -164,7 +164,7 @@ export class SenderLock {
     const commitsLost = this.lost.aborted ? await this.#lostCommits().catch(() => undefined) : undefined;
     this.#lost.abort(new Error("this process sends no more"));
     await this.#store.releaseLock(this.name).catch(() => {});
-    return commitsLost ?? this.#refused;
+    return commitsLost ?? this.#rejected;
   }
 
   async #take(row: SenderRow): Promise<boolean> {
@@ -198,7 +198,7 @@ export class SenderLock {
     // The next one may succeed; otherwise it ends by itself.
     const beat = () => void this.confirm().catch((error: unknown) => this.#noteFailure(error));
     const usualMs = this.#leaseMs / BEATS_PER_LEASE;
-    const stopBeat = startTimer(this.#refusals > 0 ? Math.min(usualMs, REFUSED_RETRY_MS) : usualMs, beat);
+    const stopBeat = startTimer(this.#rejections > 0 ? Math.min(usualMs, REJECTED_RETRY_MS) : usualMs, beat);
     this.#stopTimers = () => {
       stopEnd();
       stopBeat();
@@ -208,12 +208,12 @@ export class SenderLock {
   /** The next heartbeat may succeed; otherwise the lock ends by itself, or when the database goes on refusing. */
   #noteFailure(error: unknown): void {
     if (this.lost.aborted) return;
-    this.#refusals = refusalOf(error) === "lasting" ? this.#refusals + 1 : 0;
-    if (this.#refusals < MAX_REFUSALS) {
+    this.#rejections = rejectionOf(error) === "lasting" ? this.#rejections + 1 : 0;
+    if (this.#rejections < MAX_BEAT_REJECTIONS) {
       this.#arm();
       return;
     }
-    this.#refused = error;
+    this.#rejected = error;
     this.#lose();
   }
 

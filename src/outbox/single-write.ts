@@ -10,10 +10,10 @@ import { fieldOf, messageOf } from "../shared/unknown.js";
 import { FailuresInARow } from "../writes/failures-in-a-row.js";
 import { entryOf, inputOf, newEntry, type OutboxEntry, type OutboxEntryInput, type StoredEntry } from "./entry.js";
 import { withoutMark } from "./marks.js";
-import type { HeldOutbox, Outbox } from "./outbox.js";
+import { MAX_TAKEOVERS, type Outbox, type SenderAccess } from "./outbox.js";
 
 /** What an outbox has of a write that is to be added. */
-export type Known =
+export type KnownWrite =
   /**
    * Its key is stored, with the same operation and input or with others. Or it is blocked by this earlier write of the item,
    * whose outcome is not known.
@@ -24,7 +24,7 @@ export type Known =
 
 /** What became of a write. `equal`: nothing was added, since this entry is equal and was not allowed for. */
 export interface Booked {
-  is: "booked" | "equal" | Exclude<Known["is"], "new">;
+  is: "booked" | "equal" | Exclude<KnownWrite["is"], "new">;
   entry: OutboxEntry;
 }
 
@@ -32,8 +32,6 @@ export interface Booked {
 const EQUAL_WITHIN_MS = 24 * 3_600_000;
 /** An attempt to settle that failed is repeated after at least this time, in ms. */
 const SETTLE_AGAIN_MS = 30_000;
-/** How often it is begun again because another process took over before anything was added. */
-const MAX_INTERRUPTIONS = 5;
 
 const METHOD = "book";
 
@@ -58,13 +56,13 @@ const OTHER_CALL_MS = 45_000;
  *
  * @throws InputValidationError if the write is wrong.
  */
-export async function findKnown(outbox: Outbox, given: OutboxEntryInput, signal: AbortSignal): Promise<Known> {
+export async function findKnown(outbox: Outbox, given: OutboxEntryInput, signal: AbortSignal): Promise<KnownWrite> {
   const { isOfCall, ...known } = await readKnown(outbox, given);
   if (!isOfCall) return known;
   const enough = new AbortController();
   const stopTimer = startTimer(OTHER_CALL_MS, () => enough.abort());
   try {
-    await outbox.hold(METHOD, AbortSignal.any([signal, enough.signal]), async () => {});
+    await outbox.whileSender(METHOD, AbortSignal.any([signal, enough.signal]), async () => {});
   } catch (error) {
     if (!enough.signal.aborted) throw error;
   } finally {
@@ -73,7 +71,7 @@ export async function findKnown(outbox: Outbox, given: OutboxEntryInput, signal:
   return readKnown(outbox, given);
 }
 
-async function readKnown(outbox: Outbox, given: OutboxEntryInput): Promise<Known & { isOfCall?: boolean }> {
+async function readKnown(outbox: Outbox, given: OutboxEntryInput): Promise<KnownWrite & { isOfCall?: boolean }> {
   const wanted = newEntry(METHOD, given, false, []);
   return outbox.readOwn(METHOD, async (store) => {
     const stored = await store.get(wanted.key);
@@ -139,15 +137,15 @@ export async function bookOnce(
   let booked: Booked | undefined;
   let isAdded = false;
   try {
-    for (let begun = 0; !booked && begun < MAX_INTERRUPTIONS; begun += 1)
-      await outbox.hold(METHOD, ends, async (held) => {
-        booked = await reasonAgainst(outbox, given, { held, until, besides });
-        if (booked || held.signal.aborted) return;
+    for (let begun = 0; !booked && begun < MAX_TAKEOVERS; begun += 1)
+      await outbox.whileSender(METHOD, ends, async (access) => {
+        booked = await reasonAgainst(outbox, given, { access, until, besides });
+        if (booked || access.signal.aborted) return;
         isAdded = true;
         try {
-          const [added] = await held.addBound([given]);
+          const [added] = await access.addBound([given]);
           const limits = { maxUncertain: 1, upTo: added?.sequence ?? 0 };
-          await held.runItem(itemOf(given), until, new FailuresInARow(), limits);
+          await access.runItem(itemIDOf(given), until, new FailuresInARow(), limits);
         } finally {
           await cancelUnsent(outbox, given.key);
           const stored = await outbox.get(given.key);
@@ -168,22 +166,22 @@ export async function bookOnce(
 async function reasonAgainst(
   outbox: Outbox,
   given: OutboxEntryInput,
-  { held, until, besides }: Pick<BookOptions, "until" | "besides"> & { held: HeldOutbox },
+  { access, until, besides }: Pick<BookOptions, "until" | "besides"> & { access: SenderAccess },
 ): Promise<Booked | undefined> {
   const upTo = await outbox.read((store) => store.lastPlace());
-  await held.runItem(itemOf(given), until, new FailuresInARow(), { upTo });
+  await access.runItem(itemIDOf(given), until, new FailuresInARow(), { upTo });
   const known = await readKnown(outbox, given);
   if (known.is !== "new") return known;
   const unforeseen = known.equals.find(({ key }) => !besides.includes(key));
   if (unforeseen) return { is: "equal", entry: unforeseen };
   // An earlier one that could not be sent comes first.
   for (const state of ["pending", "sending"] as const)
-    for await (const before of outbox.entries({ item: itemOf(given), state }))
+    for await (const before of outbox.entries({ item: itemIDOf(given), state }))
       return { is: "blocked", entry: givenOf(before) };
   return undefined;
 }
 
-const itemOf = ({ input }: OutboxEntryInput) => String(fieldOf(input, "itemID"));
+const itemIDOf = ({ input }: OutboxEntryInput) => String(fieldOf(input, "itemID"));
 
 /** Nobody else would send it: but it would block the item until the next sender. */
 async function cancelUnsent(outbox: Outbox, key: string): Promise<void> {
@@ -195,7 +193,7 @@ async function cancelUnsent(outbox: Outbox, key: string): Promise<void> {
 }
 
 /** Stores that a person has refused a write, unless its key is known: its key stays refused. */
-export async function refuse(outbox: Outbox, given: OutboxEntryInput): Promise<OutboxEntry> {
+export async function decline(outbox: Outbox, given: OutboxEntryInput): Promise<OutboxEntry> {
   const reason = { name: "Refused", message: "A person has refused it." };
   return givenOf(entryOf(await outbox.addCanceled(METHOD, given, reason)));
 }
@@ -212,16 +210,16 @@ export class Settling {
     const before = await this.#sending(outbox);
     if (before.length === 0) this.#seen.clear();
     if (!before.some(isDue)) return;
-    await outbox.hold("settle", signal, async (held) => {
+    await outbox.whileSender("settle", signal, async (access) => {
       for (const entry of await this.#sending(outbox)) {
-        if (held.signal.aborted) return;
+        if (access.signal.aborted) return;
         const now = monotonicNowMs();
         const { key, attempts } = entry;
         const seen = this.#seenOf(entry);
-        if (!seen) this.#seen.set(key, { attempts, since: now, dueAt: now + held.settleMs });
+        if (!seen) this.#seen.set(key, { attempts, since: now, dueAt: now + access.settleMs });
         if (!seen || now < seen.dueAt) continue;
-        seen.dueAt = now + Math.max(held.settleMs, SETTLE_AGAIN_MS);
-        await held.settle(entry, seen.since);
+        seen.dueAt = now + Math.max(access.settleMs, SETTLE_AGAIN_MS);
+        await access.settle(entry, seen.since);
       }
     });
   }

@@ -4,8 +4,8 @@ import { ConfigurationError, StorageError } from "../shared/errors/index.js";
 import {
   endingWith,
   placeholders,
-  type Query,
   type SqlDatabase,
+  type SqlQuery,
   type SqlRow,
   type SqlValue,
 } from "../storage/database.js";
@@ -66,10 +66,10 @@ const NUMBERS: readonly string[] = [
   "resolvedAt",
 ];
 
-const columnOf = (field: string) => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-const columnsOf = (fields: SqlFields): SqlFields =>
-  Object.fromEntries(Object.entries(fields).map(([field, value]) => [columnOf(field), value]));
-const SELECTED = [...ADDED, ...OTHERS].map((field) => `${columnOf(field)} AS "${field}"`).join(", ");
+const sqlColumn = (field: string) => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const sqlColumns = (fields: SqlFields): SqlFields =>
+  Object.fromEntries(Object.entries(fields).map(([field, value]) => [sqlColumn(field), value]));
+const SELECTED = [...ADDED, ...OTHERS].map((field) => `${sqlColumn(field)} AS "${field}"`).join(", ");
 
 /** Rows or keys of one command: both databases take a thousand values. */
 const PER_COMMAND = 100;
@@ -203,11 +203,11 @@ export class OpenStore {
     return this.database.transaction(async (run) => {
       if (seen) await this.#assertSeen(run, seen);
       const stored: StoredEntry[] = [];
-      for (const part of partsOf(entries)) {
+      for (const part of batchesOf(entries)) {
         const values = part.flatMap((entry) => ADDED.map((field) => entry[field]));
         const rows = part.map((_, index) => `(${placeholders(ADDED.length, index * ADDED.length + 1)})`).join(", ");
         const inserted = await run(
-          `INSERT INTO ${this.names.entries} (${ADDED.map(columnOf)}) VALUES ${rows} ON CONFLICT (key) DO NOTHING RETURNING key`,
+          `INSERT INTO ${this.names.entries} (${ADDED.map(sqlColumn)}) VALUES ${rows} ON CONFLICT (key) DO NOTHING RETURNING key`,
           values,
         );
         const isNew = new Set(inserted.map(({ key }) => key));
@@ -233,12 +233,12 @@ export class OpenStore {
     return this.database.transaction((run) => this.#countKeys(run, prefixes), { reads: true });
   }
 
-  async #countKeys(run: Query, prefixes: readonly string[]): Promise<SeenKeys> {
+  async #countKeys(run: SqlQuery, prefixes: readonly string[]): Promise<SeenKeys> {
     let count = 0;
     for (const prefix of prefixes) {
       const [row] = await run(
         `SELECT count(*) AS keys FROM ${this.names.entries} WHERE key > $1 AND key < $2`,
-        rangeOf(prefix),
+        prefixRange(prefix),
       );
       count += Number(row?.keys);
     }
@@ -246,7 +246,7 @@ export class OpenStore {
   }
 
   /** Until the end of the transaction, nobody else adds entries after such a look. */
-  async #assertSeen(run: Query, { prefixes, count }: SeenKeys): Promise<void> {
+  async #assertSeen(run: SqlQuery, { prefixes, count }: SeenKeys): Promise<void> {
     // A transaction of SQLite that writes excludes all others.
     if (this.database.kind === "postgres")
       await run("SELECT pg_advisory_xact_lock(hashtext($1))", [`stocklot keys ${this.id}`]);
@@ -259,9 +259,9 @@ export class OpenStore {
 
   /** Those of the entries with these keys that exist, by key. */
   getMany(keys: readonly Keyed[]): Promise<Map<string, StoredEntry>> {
-    const read = async (run: Query) => {
+    const read = async (run: SqlQuery) => {
       const found = new Map<string, StoredEntry>();
-      for (const part of partsOf(keys)) for (const [key, entry] of await this.#find(run, part)) found.set(key, entry);
+      for (const part of batchesOf(keys)) for (const [key, entry] of await this.#find(run, part)) found.set(key, entry);
       return found;
     };
     return this.database.transaction(read, { reads: true });
@@ -278,7 +278,7 @@ export class OpenStore {
     const sql = `SELECT ${SELECTED} FROM ${this.names.entries} WHERE ${conditions.join(" AND ")}
       ORDER BY sequence LIMIT ${5 * PER_COMMAND}`;
     const values = given.map(([, value]) => value ?? null);
-    const read: Query = (command, values) => this.#read(command, values);
+    const read: SqlQuery = (command, values) => this.#read(command, values);
     for await (const { from, to } of this.#parts(read, "true", lane)) {
       for (let after = from, isOver = false; !isOver; ) {
         const rows = await this.#read(sql, [after, to, ...values]);
@@ -294,7 +294,7 @@ export class OpenStore {
   /** The keys that begin with a prefix and their states, pruned ones included, read in batches. */
   async *keys(prefix: string): AsyncGenerator<Pick<StoredEntry, "key" | "state">> {
     const sql = `SELECT key, state FROM ${this.names.entries} WHERE key > $1 AND key < $2 ORDER BY key LIMIT ${50 * PER_COMMAND}`;
-    const [first, end] = rangeOf(prefix);
+    const [first, end] = prefixRange(prefix);
     for (let after = first; ; ) {
       const rows = await this.#read(sql, [after, end]);
       for (const row of rows) {
@@ -307,7 +307,7 @@ export class OpenStore {
   }
 
   count(): Promise<OutboxCounts> {
-    const count = async (run: Query) => {
+    const count = async (run: SqlQuery) => {
       const { oldestUnsettledAt, toSend } = await this.#countUnsettled(run);
       const none = { pending: 0, sending: 0, applied: 0, rejected: 0, unknown: 0, canceled: 0 };
       const counts = { ...none, oldestUnsettledAt, toSend };
@@ -339,7 +339,7 @@ export class OpenStore {
       AND NOT EXISTS (SELECT 1 FROM ${entries} AS earlier WHERE earlier.lane = entry.lane
         AND earlier.sequence < entry.sequence AND earlier.state IN ${UNSETTLED})
       ORDER BY sequence LIMIT ${limit}`;
-    const read = async (run: Query) => {
+    const read = async (run: SqlQuery) => {
       const found: StoredEntry[] = [];
       for await (const { from, to } of this.#parts(run, `state IN ${UNSETTLED}`, lane)) {
         if (from >= upTo || found.length >= limit) break;
@@ -356,7 +356,7 @@ export class OpenStore {
     const fields = CHANGED.filter((field) => change[field] !== undefined);
     const [row] = await this.#update({
       table: this.names.entries,
-      set: columnsOf(Object.fromEntries(fields.map((field) => [field, change[field] ?? null]))),
+      set: sqlColumns(Object.fromEntries(fields.map((field) => [field, change[field] ?? null]))),
       row: { key },
       where: (bind) => `state = ${bind(state)} AND attempts = ${bind(attempts)}`,
       returning: SELECTED,
@@ -369,7 +369,7 @@ export class OpenStore {
    * of its item: a person may have made an earlier one pending again. Repeating it changes nothing, so it can be retried if the
    * response of the database was lost.
    */
-  async begin(
+  async markSending(
     { key, attempts, sentAt, clockAheadMs, lastRecNo }: StoredEntry,
     attempt: { sender: string; beat: number; sentAt: number; clockAheadMs: number | null; lastRecNo: number | null },
   ): Promise<StoredEntry | undefined> {
@@ -379,7 +379,7 @@ export class OpenStore {
     const sent = sentAt === null ? first : { sentAt, clockAheadMs, lastRecNo };
     const [row] = await this.#update({
       table: entries,
-      set: columnsOf({ state: "sending", attempts: attempts + 1, error: null, ...sent }),
+      set: sqlColumns({ state: "sending", attempts: attempts + 1, error: null, ...sent }),
       row: { key },
       where: (bind) => `(attempts = ${bind(attempts)} AND state IN ('pending', 'sending')
           OR attempts = ${bind(attempts + 1)} AND state = 'sending')
@@ -406,7 +406,7 @@ export class OpenStore {
 
   /** Removes the contents of entries that were applied or canceled before a time; returns how many. */
   async prune(settledBefore: number): Promise<number> {
-    const read: Query = (command, values) => this.#read(command, values);
+    const read: SqlQuery = (command, values) => this.#read(command, values);
     let pruned = 0;
     for await (const { from, to } of this.#parts(read)) {
       const rows = await this.#update({
@@ -438,7 +438,7 @@ export class OpenStore {
     const next = { ...own, beat: seen.beat + 1, settleMs: Math.max(seen.settleMs, own.settleMs) };
     const rows = await this.#update({
       table: this.names.store,
-      set: columnsOf({ ...next }),
+      set: sqlColumns({ ...next }),
       where: (bind) => `sender = ${bind(seen.sender)} AND beat = ${bind(seen.beat)}`,
     });
     return rows.length > 0 ? next : undefined;
@@ -468,7 +468,7 @@ export class OpenStore {
    * The entries that a condition selects, in parts of which one command of SQLite makes no long work. The server of PostgreSQL
    * works beside this process, which gets them all at once.
    */
-  async *#parts(run: Query, condition = "true", lane?: string): AsyncGenerator<Part> {
+  async *#parts(run: SqlQuery, condition = "true", lane?: string): AsyncGenerator<Part> {
     if (this.database.kind === "postgres") return yield { from: 0, to: END };
     const ofLane = lane === undefined ? "" : "AND lane = $2";
     const sql = `SELECT max(sequence) AS last FROM (SELECT sequence FROM ${this.names.entries}
@@ -482,12 +482,12 @@ export class OpenStore {
     }
   }
 
-  async #countUnsettled(run: Query): Promise<UnsettledCounts> {
+  async #countUnsettled(run: SqlQuery): Promise<UnsettledCounts> {
     const { entries } = this.names;
     const counts: UnsettledCounts = { pending: 0, sending: 0, unknown: 0, oldestUnsettledAt: null, toSend: 0 };
     const sql = `SELECT state, count(*) AS entries, min(added_at) AS oldest,
-        count(CASE WHEN state <> 'unknown' AND NOT EXISTS (SELECT 1 FROM ${entries} AS held
-          WHERE held.lane = entry.lane AND held.sequence < entry.sequence AND held.state = 'unknown') THEN 1 END) AS to_send
+        count(CASE WHEN state <> 'unknown' AND NOT EXISTS (SELECT 1 FROM ${entries} AS blocking
+          WHERE blocking.lane = entry.lane AND blocking.sequence < entry.sequence AND blocking.state = 'unknown') THEN 1 END) AS to_send
       FROM ${entries} AS entry WHERE state IN ${UNSETTLED} AND sequence > $1 AND sequence <= $2 GROUP BY state`;
     for await (const { from, to } of this.#parts(run, `state IN ${UNSETTLED}`)) {
       const rows = await run(sql, [from, to]);
@@ -510,7 +510,7 @@ export class OpenStore {
     return this.database.transaction((run) => updateRows(this.database, run, update));
   }
 
-  async #find(run: Query, keys: readonly Keyed[]): Promise<Map<string, StoredEntry>> {
+  async #find(run: SqlQuery, keys: readonly Keyed[]): Promise<Map<string, StoredEntry>> {
     const sql = `SELECT ${SELECTED} FROM ${this.names.entries} WHERE key IN (${placeholders(keys.length)})`;
     const rows = await run(
       sql,
@@ -520,11 +520,11 @@ export class OpenStore {
   }
 
   /** It keeps its place and its attempts: what an older process still knows about them must not fit the new input. */
-  async #replaceRejected(run: Query, entry: NewEntry): Promise<StoredEntry | undefined> {
+  async #replaceRejected(run: SqlQuery, entry: NewEntry): Promise<StoredEntry | undefined> {
     const { key, ...fields } = entry;
     const rows = await updateRows(this.database, run, {
       table: this.names.entries,
-      set: columnsOf({ ...UNSENT, ...fields }),
+      set: sqlColumns({ ...UNSENT, ...fields }),
       row: { key },
       where: () => "state = 'rejected'",
       returning: SELECTED,
@@ -546,9 +546,9 @@ const isSame = (stored: StoredEntry, fields: Partial<StoredEntry>): boolean =>
   Object.entries(fields).every(([field, value]) => Reflect.get(stored, field) === value);
 
 /** What keys with a prefix are between. No key has this character. */
-const rangeOf = (prefix: string): [string, string] => [prefix, `${prefix}\u{10FFFF}`];
+const prefixRange = (prefix: string): [string, string] => [prefix, `${prefix}\u{10FFFF}`];
 
-const partsOf = <T>(all: readonly T[]): T[][] =>
+const batchesOf = <T>(all: readonly T[]): T[][] =>
   Array.from({ length: Math.ceil(all.length / PER_COMMAND) }, (_, part) =>
     all.slice(part * PER_COMMAND, (part + 1) * PER_COMMAND),
   );
@@ -563,7 +563,7 @@ const entryOfRow = (row: SqlRow): StoredEntry => {
 };
 
 /** Version of the tables. */
-const VERSION = 5;
+const TABLES_VERSION = 5;
 
 const TABLE_EXISTS = {
   sqlite: "SELECT 1 FROM sqlite_master WHERE name = $1",
@@ -577,7 +577,7 @@ const TABLE_EXISTS = {
  */
 export async function readStoreId(
   kind: SqlDatabase["kind"],
-  run: Query,
+  run: SqlQuery,
   { store }: TableNames,
   location: string,
 ): Promise<string | undefined> {
@@ -585,9 +585,9 @@ export async function readStoreId(
   if (!table) return undefined;
   const [row] = await run(`SELECT id, version FROM ${store}`);
   if (!row) throw emptyStore({ location }, store);
-  if (Number(row.version) === VERSION) return String(row.id);
+  if (Number(row.version) === TABLES_VERSION) return String(row.id);
   throw new ConfigurationError(
-    `${location}: this outbox has the format ${row.version}, and this version of stocklot uses ${VERSION}. Use the version ` +
+    `${location}: this outbox has the format ${row.version}, and this version of stocklot uses ${TABLES_VERSION}. Use the version ` +
       "that created it to send what is pending, then a new outbox.",
   );
 }
@@ -595,7 +595,7 @@ export async function readStoreId(
 /** Creates the tables in a transaction, if they do not exist. Returns the id of the store. */
 export async function createTables(
   kind: SqlDatabase["kind"],
-  run: Query,
+  run: SqlQuery,
   names: TableNames,
   location: string,
 ): Promise<string> {
@@ -624,14 +624,14 @@ export async function createTables(
     `CREATE INDEX stocklot_outbox_bound ON ${entries} (bound_to) WHERE state = 'pending' AND bound_to IS NOT NULL`,
   );
   const id = randomBytes(16).toString("hex");
-  await run(`INSERT INTO ${store} (only_row, id, version) VALUES (1, $1, $2)`, [id, VERSION]);
+  await run(`INSERT INTO ${store} (only_row, id, version) VALUES (1, $1, $2)`, [id, TABLES_VERSION]);
   return id;
 }
 
 /** See `OpenStore.claim`. */
 export async function claimStore(
   database: SqlDatabase,
-  run: Query,
+  run: SqlQuery,
   { store }: TableNames,
   { service, settleMs = 0 }: StoreUser,
 ): Promise<ServiceAccount | undefined> {

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { ConfigurationError, StorageError } from "../shared/errors/index.js";
 import { checkConfiguration, lazy } from "../shared/schema.js";
-import { type Query, quoteName, type SqlDatabase } from "../storage/database.js";
+import { quoteName, type SqlDatabase, type SqlQuery } from "../storage/database.js";
 import { PostgresDatabase } from "../storage/postgres.js";
 import {
   assertOrdinaryPath,
@@ -99,11 +99,11 @@ export class SqliteOutboxStore {
   async #openFile(reads: boolean, { signal, onConnection, ...user }: OpenSettings): Promise<Opened> {
     const names = { store: "stocklot_outbox_store", entries: "stocklot_outbox_entries" };
     const database = await openSqlite({ path: this.#path, readOnly: reads }, signal);
-    const prepare = reads ? readStoreId : createTables;
+    const readOrCreateId = reads ? readStoreId : createTables;
     try {
       const opened = await database.transaction(
         async (query) => {
-          const id = await prepare("sqlite", query, names, this.#path);
+          const id = await readOrCreateId("sqlite", query, names, this.#path);
           if (id === undefined) throw noOutbox(this.#path);
           return { id, service: reads ? undefined : await claimStore(database, query, names, user) };
         },
@@ -183,8 +183,9 @@ export class PostgresOutboxStore {
       readOnly: reads,
       ...(onConnection && { onConnection }),
     });
-    const open = async (query: Query) => {
-      const place = await placeOf(query, await usableSchema(database, query, this.#schema, "stocklot_outbox_store"));
+    const open = async (query: SqlQuery) => {
+      const schema = await usableSchema(database, query, this.#schema, "stocklot_outbox_store");
+      const place = await storePlaceOf(query, schema);
       const { names } = place;
       let id = await readStoreId("postgres", query, names, place.name);
       if (id === undefined) {
@@ -215,7 +216,7 @@ export class PostgresOutboxStore {
   }
 
   /** Who may only read is refused later, when there is something to change. */
-  async #claim(database: SqlDatabase, query: Query, names: TableNames, user: StoreUser) {
+  async #claim(database: SqlDatabase, query: SqlQuery, names: TableNames, user: StoreUser) {
     await query("SAVEPOINT claim");
     try {
       return await claimStore(database, query, names, user);
@@ -227,20 +228,20 @@ export class PostgresOutboxStore {
   }
 
   /** @throws ConfigurationError unless the transaction sees this very store. */
-  async #assertSame(query: Query, own: { id: string; place: Place }): Promise<void> {
+  async #assertSame(query: SqlQuery, own: { id: string; place: StorePlace }): Promise<void> {
     if (this.#schema === undefined) {
       const [row] = await query("SELECT current_setting('search_path') AS path");
       assertOrdinaryPath(String(row?.path));
     }
-    const other = await placeOf(query, own.place.schema);
+    const other = await storePlaceOf(query, own.place.schema);
     const isOtherServer =
       own.place.server !== undefined && other.server !== undefined && own.place.server !== other.server;
     const isSamePlace = own.place.name === other.name && !isOtherServer;
     const id = isSamePlace ? await readStoreId("postgres", query, own.place.names, own.place.name) : undefined;
     if (id === own.id) return;
     throw new ConfigurationError(
-      `outbox.add: the store of the outbox is in ${own.place.name}${serverOf(own.place)}, and the transaction of the client in ` +
-        `${other.name}${serverOf(other)}${isSamePlace ? ", with another store" : ""}. Nothing was added. Pass a client of the same database.`,
+      `outbox.add: the store of the outbox is in ${own.place.name}${describeServer(own.place)}, and the transaction of the client in ` +
+        `${other.name}${describeServer(other)}${isSamePlace ? ", with another store" : ""}. Nothing was added. Pass a client of the same database.`,
     );
   }
 }
@@ -252,7 +253,7 @@ function assertIsClient(client: unknown): asserts client is PostgresQueryable {
 }
 
 /** Where the tables of a store are. */
-interface Place {
+interface StorePlace {
   schema: string;
   names: TableNames;
   /** Names database and schema. */
@@ -261,18 +262,18 @@ interface Place {
   server: string | undefined;
 }
 
-const serverOf = ({ server }: Place) => (server === undefined ? "" : ` (server ${server})`);
+const describeServer = ({ server }: StorePlace) => (server === undefined ? "" : ` (server ${server})`);
 
-async function placeOf(query: Query, schema: string): Promise<Place> {
+async function storePlaceOf(query: SqlQuery, schema: string): Promise<StorePlace> {
   const [{ database, may } = {}] = await query(
     "SELECT current_database() AS database, has_function_privilege('pg_catalog.pg_control_system()', 'EXECUTE') AS may",
   );
   const [control] =
     may === "t" ? await query("SELECT system_identifier AS server FROM pg_catalog.pg_control_system()") : [];
-  const nameOf = (name: string) => `${quoteName(schema)}.stocklot_outbox_${name}`;
+  const tableName = (name: string) => `${quoteName(schema)}.stocklot_outbox_${name}`;
   return {
     schema,
-    names: { store: nameOf("store"), entries: nameOf("entries") },
+    names: { store: tableName("store"), entries: tableName("entries") },
     name: `PostgreSQL, database ${database}, schema ${schema}`,
     server: control && String(control.server),
   };
@@ -291,7 +292,7 @@ const KEY_WAIT_MS = 2_000;
 const withinTransaction = (
   client: PostgresQueryable,
   database: PostgresDatabase,
-  check: (query: Query) => Promise<void>,
+  check: (query: SqlQuery) => Promise<void>,
 ): SqlDatabase => ({
   kind: "postgres",
   location: database.location,

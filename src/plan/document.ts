@@ -50,7 +50,7 @@ export function parseDocument<T extends { format: string; version: number }>(
 ): T {
   // A copy, also of an object: it is frozen, and the caller may change its own.
   const text = typeof json === "string" ? json : (JSON.stringify(json) ?? "");
-  const { digest, ...content }: { digest?: unknown } = Object(parseJson(method, text));
+  const { digest, ...content }: { digest?: unknown } = Object(parseDocumentJson(method, text));
   if (fieldOf(content, "format") !== format || fieldOf(content, "version") !== version) {
     throw new ConfigurationError(`${method}: this is not a ${noun}, or one of another version. Make a new ${noun}.`);
   }
@@ -58,7 +58,7 @@ export function parseDocument<T extends { format: string; version: number }>(
   throw new ConfigurationError(`${method}: the ${noun} was changed since. Make a new ${noun}.`);
 }
 
-function parseJson(method: string, text: string): unknown {
+function parseDocumentJson(method: string, text: string): unknown {
   try {
     return JSON.parse(text.replace(/^\uFEFF/, ""));
   } catch (error) {

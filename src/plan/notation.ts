@@ -16,7 +16,7 @@ interface Day {
 }
 
 /** What a text may be read as. */
-interface Reading {
+interface TextReading {
   /** With plain hyphens, quotes and spaces, and without what makes a cell a text or a formula. */
   text: string;
   isTrue?: boolean;
@@ -66,7 +66,7 @@ const MONTHS: readonly string[] = [
 const [FIRST_SERIAL, LAST_SERIAL] = [36_526, 54_788];
 
 /** `isCut`: the digits from the sixteenth on are zeros, at least three. A spreadsheet keeps no others. */
-function readNumbers(text: string): Pick<Reading, "numbers" | "roundedTo"> & { isCut?: true } {
+function readNumbers(text: string): Pick<TextReading, "numbers" | "roundedTo"> & { isCut?: true } {
   const numbers: Big[] = [];
   const [, wrapped = "", percent = ""] = /^[$€£¥]? ?(.+?) ?([%$€£¥]?)$/.exec(text) ?? [];
   if (percent === "%") return { numbers: readNumbers(wrapped).numbers.map((number) => number.div(100)) };
@@ -111,7 +111,7 @@ function monthOf(word: string): number {
 }
 
 /** A text of numbers, and of at most one month, as days. */
-function readDays(text: string): Pick<Reading, "days" | "form"> {
+function readDays(text: string): Pick<TextReading, "days" | "form"> {
   const date = text.replace(/[T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?Z?$/, "");
   if (!/^[\p{L}\d]+(?:[\s.,/-]*[\p{L}\d]+)*\.?$/u.test(date)) return { days: [] };
   const parts = date.match(/\p{L}+|\d+/gu) ?? [];
@@ -120,7 +120,7 @@ function readDays(text: string): Pick<Reading, "days" | "form"> {
   const [one = 0, two = 0, three = 0] = numbers.map(Number);
   if (numbers.some((number) => number.length > 4) || words.length > 1 || parts.length > 3 || parts.length < 2)
     return { days: [] };
-  const found = (form: "two" | "three" | "date", days: Day[]): Pick<Reading, "days" | "form"> => {
+  const found = (form: "two" | "three" | "date", days: Day[]): Pick<TextReading, "days" | "form"> => {
     const valid = days.filter(isDay).map((day) => ("year" in day ? { ...day, year: (day.year ?? 0) % 100 } : day));
     return valid.length > 0 ? { form, days: valid } : { days: [] };
   };
@@ -169,7 +169,7 @@ function readTime(text: string): number | undefined {
 }
 
 /** `isCutFile`: a number whose last digits are zeros was rounded, see {@link areCut}. */
-function readNotation(given: string, isCutFile = false): Reading {
+function readNotation(given: string, isCutFile = false): TextReading {
   const plain = plainText(given);
   // `="0017"`, `=1` and `'17` are cells with the contents 0017, 1 and 17.
   const text = SUM.test(plain) ? plain : plain.replace(/^="(.*)"$|^[=']/, "$1");
@@ -177,14 +177,14 @@ function readNotation(given: string, isCutFile = false): Reading {
   if (text.length > MAX_LENGTH || !/\d/.test(text)) return { text, numbers: [], days: [] };
   const serial = readSerial(text);
   const time = readTime(text);
-  const dates: Pick<Reading, "days" | "form"> = serial ? { days: [serial], form: "serial" } : readDays(text);
+  const dates: Pick<TextReading, "days" | "form"> = serial ? { days: [serial], form: "serial" } : readDays(text);
   const { isCut, ...numbers } = readNumbers(text);
   const roundedTo = isCut && isCutFile ? { roundedTo: KEPT_DIGITS } : {};
   return { text, ...numbers, ...roundedTo, ...dates, ...(time !== undefined && { time }) };
 }
 
 /** Two texts that are the same in different notations share one of these, unless one of them was rounded. */
-const formsOf = ({ text, numbers, days, time, isTrue }: Reading): string[] => [
+const comparableForms = ({ text, numbers, days, time, isTrue }: TextReading): string[] => [
   `"${text}"`,
   ...(isTrue === undefined ? [] : [String(isTrue)]),
   ...numbers.map((number) => number.toExponential()),
@@ -198,13 +198,13 @@ const digitsOf = (number: Big) => number.toExponential().replace(/e.*/, "").repl
 const ROUNDED_DIGITS = Array.from({ length: KEPT_DIGITS }, (_, index) => index + 1);
 
 /** A number as it is once it was rounded to some digits, up or down; none if it is too short to be rounded. */
-const roundedForms = ({ numbers }: Reading, digits: number): string[] =>
+const roundedForms = ({ numbers }: TextReading, digits: number): string[] =>
   numbers
     .filter((number) => digitsOf(number) >= MIN_ROUNDED_DIGITS)
     .flatMap((number) => ([0, 1] as const).map((mode) => number.prec(digits, mode).toExponential()));
 
 /** Whether two texts that are not equal are the same thing in different notations. */
-function isOtherNotation(one: Reading, other: Reading): boolean {
+function isOtherNotation(one: TextReading, other: TextReading): boolean {
   if (one.text === other.text || (one.isTrue !== undefined && one.isTrue === other.isTrue)) return true;
   const isNumber = one.numbers.some((number) => other.numbers.some((same) => number.eq(same)));
   return (
@@ -216,10 +216,10 @@ function isOtherNotation(one: Reading, other: Reading): boolean {
   );
 }
 
-const isSameTime = (one: Reading, other: Reading) => one.time !== undefined && one.time === other.time;
+const isSameTime = (one: TextReading, other: TextReading) => one.time !== undefined && one.time === other.time;
 
 /** `12345678901234567890` becomes `1.23457E+19`, or has zeros behind its fifteenth digit. */
-function isRoundedFrom({ numbers, roundedTo }: Reading, exact: Reading): boolean {
+function isRoundedFrom({ numbers, roundedTo }: TextReading, exact: TextReading): boolean {
   if (roundedTo === undefined) return false;
   const places = Math.min(roundedTo, KEPT_DIGITS);
   return exact.numbers.some(
@@ -230,15 +230,15 @@ function isRoundedFrom({ numbers, roundedTo }: Reading, exact: Reading): boolean
 }
 
 /** The notation of a text: where its numbers and words are. */
-const shapeOf = (text: string) => text.replace(/\d+/g, "9").replace(/\p{L}+/gu, "x");
-const partsOf = (text: string) =>
+const textShape = (text: string) => text.replace(/\d+/g, "9").replace(/\p{L}+/gu, "x");
+const textParts = (text: string) =>
   (text.match(/\d+|\p{L}+/gu) ?? []).map((part) => part.replace(/^0+(?=\d)/, "")).join(" ");
 
-function isSameDate(one: Reading, other: Reading): boolean {
+function isSameDate(one: TextReading, other: TextReading): boolean {
   const forms = [one.form, other.form];
   if (forms.includes(undefined) || (one.form === "serial" && other.form === "serial")) return false;
   const isShort = one.form !== "date" && one.form === other.form;
-  if (isShort || shapeOf(one.text) === shapeOf(other.text)) return partsOf(one.text) === partsOf(other.text);
+  if (isShort || textShape(one.text) === textShape(other.text)) return textParts(one.text) === textParts(other.text);
   const isVague = forms.includes("two") && !forms.includes("date");
   return one.days.some((day) =>
     other.days.some((same) => {
@@ -258,12 +258,12 @@ const isRecent = (year: number) => {
 const MAX_AGE_YEARS = 10;
 
 /** A short date as spreadsheets write it, `03.04.26`; a key such as `1-2-3` is something else. */
-const isPadded = ({ text, form }: Reading) => form !== "three" || /^\d{2}\D\d{2}\D\d{2}$/.test(text);
+const isPadded = ({ text, form }: TextReading) => form !== "three" || /^\d{2}\D\d{2}\D\d{2}$/.test(text);
 
 interface Indexed<T> {
   text: string;
   of: T;
-  reading: Reading;
+  reading: TextReading;
 }
 
 /** Further texts that are the same are not looked for. */
@@ -285,7 +285,7 @@ export class Notations<T> {
   add(text: string, of: T): void {
     const reading = readNotation(text, this.isCutFile);
     const indexed = { text, of, reading };
-    const forms = formsOf(reading);
+    const forms = comparableForms(reading);
     this.#all.push(indexed);
     index(this.#byForm, forms, indexed);
     if (reading.roundedTo !== undefined) index(this.#rounded, forms, indexed);
@@ -306,8 +306,8 @@ export class Notations<T> {
     return [...found];
   }
 
-  *#candidates(reading: Reading): Generator<Indexed<T>> {
-    for (const form of formsOf(reading)) yield* this.#byForm.get(form) ?? [];
+  *#candidates(reading: TextReading): Generator<Indexed<T>> {
+    for (const form of comparableForms(reading)) yield* this.#byForm.get(form) ?? [];
     if (this.#rounded.size > 0)
       for (const digits of ROUNDED_DIGITS)
         for (const form of roundedForms(reading, digits)) yield* this.#rounded.get(form) ?? [];

@@ -11,7 +11,7 @@ export interface ReadProgress {
 }
 
 /** The records of a list, which reports its progress after each page. */
-export async function* recordsOf<T>(
+export async function* recordsWithProgress<T>(
   list: Paginator<T>,
   onProgress?: (progress: ReadProgress) => void,
 ): AsyncGenerator<T, void> {

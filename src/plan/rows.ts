@@ -5,7 +5,7 @@ import { isObject } from "../shared/unknown.js";
 const isIterable = (value: unknown) => isObject(value) && (Symbol.iterator in value || Symbol.asyncIterator in value);
 
 /** Where rows come from, for messages. */
-interface RowSource {
+interface RowsOption {
   method: string;
   /** The option that contains the rows. */
   option: string;
@@ -18,14 +18,14 @@ interface RowSource {
  * with all issues, also if there is no row.
  */
 export async function readRows(
-  { method, option, signal }: RowSource,
+  { method, option, signal }: RowsOption,
   source: Iterable<unknown> | AsyncIterable<unknown>,
   read: (row: unknown, index: number, issues: Issue[]) => void,
   finish: (issues: Issue[]) => void = () => {},
 ): Promise<void> {
-  const refuse = (message: string) => new InputValidationError(method, [{ path: [option], message }]);
+  const problem = (message: string) => new InputValidationError(method, [{ path: [option], message }]);
   if (!isIterable(source)) {
-    throw refuse(`must be an array or an iterable of rows, not ${source === null ? "null" : `a ${typeof source}`}`);
+    throw problem(`must be an array or an iterable of rows, not ${source === null ? "null" : `a ${typeof source}`}`);
   }
   const issues: Issue[] = [];
   let count = 0;
@@ -45,7 +45,7 @@ export async function readRows(
   };
   // A source may never return its next row.
   await (signal ? untilAborted(signal, readAll()) : readAll());
-  if (count === 0) throw refuse("must contain a row: an empty source is probably a mistake");
+  if (count === 0) throw problem("must contain a row: an empty source is probably a mistake");
   finish(issues);
   if (issues.length > 0) throw new InputValidationError(method, issues);
 }

@@ -3,11 +3,11 @@ import { type ItemScope, NotFoundError } from "../client/index.js";
 import type { Item } from "../service/item.js";
 import type { StockLevel } from "../service/stock-level.js";
 
-const QUANTITIES = ["inStock", "onOrder", "onHold", "committed", "packed", "aSN"] as const;
+const LEVEL_QUANTITIES = ["inStock", "onOrder", "onHold", "committed", "packed", "aSN"] as const;
 
 /** The quantities that an item has; an empty string if there are none. */
 export const describeQuantities = (level: StockLevel | undefined): string =>
-  QUANTITIES.flatMap((name) => (level && level[name] !== 0 ? [`${name} ${level[name]}`] : [])).join(", ");
+  LEVEL_QUANTITIES.flatMap((name) => (level && level[name] !== 0 ? [`${name} ${level[name]}`] : [])).join(", ");
 
 /**
  * The stock levels of items by part number; one that the service does not list is missing. The items share one search, which

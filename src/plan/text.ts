@@ -2,7 +2,7 @@ import { withoutControlCharacters } from "../shared/unknown.js";
 import { groupBy } from "./group-by.js";
 
 /** What is shown of a plan. */
-interface Shown<Change, Blocked extends { reason: string }> {
+interface PlanSections<Change, Blocked extends { reason: string }> {
   /** How many of what, each with its sign. Changes are shown in the order of these names. */
   counts: readonly (readonly [sign: string, count: number, name: string])[];
   /** What follows in that line. */
@@ -28,7 +28,7 @@ export function planText<Change extends { operation: string }, Blocked extends {
     linesOfBlocked,
     beforeReason,
     notes = [],
-  }: Shown<Change, Blocked>,
+  }: PlanSections<Change, Blocked>,
   limit: number,
 ): string {
   const sections = [
@@ -62,7 +62,7 @@ function linesOfSection(lines: readonly string[], hidden: number): string {
 function blockedSection<Blocked extends { reason: string }>(
   members: readonly Blocked[],
   limit: number,
-  { linesOfBlocked: linesOf, beforeReason }: Pick<Shown<never, Blocked>, "linesOfBlocked" | "beforeReason">,
+  { linesOfBlocked: linesOf, beforeReason }: Pick<PlanSections<never, Blocked>, "linesOfBlocked" | "beforeReason">,
 ): string {
   const byReason = groupBy(members.slice(0, limit), ({ reason }) => reason);
   const lines = [...byReason].flatMap(([reason, blocked]) => {

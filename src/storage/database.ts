@@ -8,7 +8,7 @@ export type SqlValue = string | number | null;
 export type SqlRow = Readonly<Record<string, unknown>>;
 
 /** Runs one command. `$1`, `$2` … in it are its values, each in one place. */
-export type Query = (sql: string, values?: readonly SqlValue[]) => Promise<SqlRow[]>;
+export type SqlQuery = (sql: string, values?: readonly SqlValue[]) => Promise<SqlRow[]>;
 
 /** How a transaction is run. */
 export interface TransactionOptions {
@@ -36,7 +36,7 @@ export interface SqlDatabase {
    *
    * @param work Called again if the transaction has to be retried. It must await nothing but its commands.
    */
-  transaction<T>(work: (query: Query) => Promise<T>, options?: TransactionOptions): Promise<T>;
+  transaction<T>(work: (query: SqlQuery) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /** Closes files and connections. */
   close(): Promise<void>;
 }
@@ -61,9 +61,9 @@ export class InFlight {
   constructor(private readonly parent?: InFlight) {}
 
   /** Counts one more. Returns a function to call at its end, once or more often. */
-  begin(): () => void {
+  start(): () => void {
     this.#count += 1;
-    const endOfParent = this.parent?.begin();
+    const endOfParent = this.parent?.start();
     let hasEnded = false;
     return () => {
       if (hasEnded) return;

@@ -3,7 +3,7 @@ import { fieldOf, messageOf } from "../shared/unknown.js";
 import { createStorageError } from "./storage-failure.js";
 
 /** Whether the server has rejected a command, and the connection still works. */
-export function isRefused(error: unknown): boolean {
+export function isRejected(error: unknown): boolean {
   const state = fieldOf(error, "severity") === undefined ? "" : String(fieldOf(error, "code"));
   // 40003 is "statement completion unknown"; class XX are internal errors.
   return /^[\dA-Z]{5}$/.test(state) && !/^(?:40003|08|57P|XX)/.test(state);
@@ -22,13 +22,13 @@ const isEnded = (error: unknown): boolean =>
   ENDED.includes(String(fieldOf(error, "code"))) || /^Connection terminated/.test(messageOf(error));
 
 /** Nobody listens there: at an address of the network, or at the file of a socket. */
-const ABSENT: readonly string[] = ["ECONNREFUSED", "ENOENT"];
+const NO_SERVER_CODES: readonly string[] = ["ECONNREFUSED", "ENOENT"];
 
 /** Why there is no connection, if there may be one soon: the server says that it is starting or ending, or is not there. */
 export function absenceOf(error: unknown): "starting" | "absent" | undefined {
   const code = String(fieldOf(error, "code"));
   if (code === "57P03") return "starting";
-  return ABSENT.includes(code) || isEnded(error) ? "absent" : undefined;
+  return NO_SERVER_CODES.includes(code) || isEnded(error) ? "absent" : undefined;
 }
 
 /** A deadlock, and a conflict of versions. */
@@ -58,7 +58,7 @@ export function postgresErrorOf(
   location: string,
   { sql, reads, mayBeStored }: Attempted,
 ): StorageError {
-  const init = { location, mayBeStored: mayBeStored && !isRefused(cause), cause };
+  const init = { location, mayBeStored: mayBeStored && !isRejected(cause), cause };
   return createStorageError("postgres", init, { reads, text: rightsAdvice(cause, sql) ?? POSTGRES_ADVICE });
 }
 
@@ -74,14 +74,14 @@ const RIGHTS: Readonly<Record<string, string>> = {
 };
 
 /** Classes of SQLSTATE with which a trigger, a constraint or a view refuses a command. */
-const REFUSALS = /^(?:P0|09|22|23|27|38|39|44)/;
+const REJECTIONS = /^(?:P0|09|22|23|27|38|39|44)/;
 
 /** Returns advice about the rights that a command needs on its tables, if the user lacks a right or something refuses the command. */
 function rightsAdvice(cause: unknown, sql: string): string | undefined {
   const [, verb = ""] = /^\s*(\w+)/.exec(sql) ?? [];
   const rights = RIGHTS[verb];
   const state = String(fieldOf(cause, "code"));
-  if (rights === undefined || !isRefused(cause) || (state !== NO_RIGHT && !REFUSALS.test(state))) return undefined;
+  if (rights === undefined || !isRejected(cause) || (state !== NO_RIGHT && !REJECTIONS.test(state))) return undefined;
   const tables = [...new Set(sql.match(/"(?:[^"]|"")+"\.(?:"(?:[^"]|"")+"|\w+)/g))];
   const where = tables.length > 0 ? ` on ${tables.join(" and ")}` : "";
   if (state !== NO_RIGHT) return `A trigger or a constraint refuses ${verb}${where}: change it, then try again.`;

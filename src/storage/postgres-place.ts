@@ -5,7 +5,7 @@ import { valueThat } from "../shared/option.js";
 import { lazy, withCheck } from "../shared/schema.js";
 import { fieldOf } from "../shared/unknown.js";
 import { parseUrl } from "../shared/url.js";
-import { type Query, quoteName, type SqlDatabase } from "./database.js";
+import { quoteName, type SqlDatabase, type SqlQuery } from "./database.js";
 import { createStorageError } from "./storage-failure.js";
 
 /*
@@ -123,7 +123,7 @@ const ORDINARY_SCHEMAS = ["", "$user", "public"];
  */
 export async function usableSchema(
   database: SqlDatabase,
-  query: Query,
+  query: SqlQuery,
   given: string | undefined,
   table: string,
 ): Promise<string> {
@@ -161,14 +161,14 @@ export function assertOrdinaryPath(searchPath: string): void {
  *
  * @throws StorageError with the statement to run when the user may not create the schema, or nothing in it.
  */
-export async function createSchema(database: SqlDatabase, query: Query, schema: string, lock: string): Promise<void> {
-  await query("SELECT pg_advisory_xact_lock(hashtext($1))", [lock]);
+export async function createSchema(database: SqlDatabase, run: SqlQuery, schema: string, lock: string): Promise<void> {
+  await run("SELECT pg_advisory_xact_lock(hashtext($1))", [lock]);
   const name = quoteName(schema);
-  const [{ user = "", may } = {}] = await query(
+  const [{ user = "", may } = {}] = await run(
     "SELECT current_user AS user, has_database_privilege(current_database(), 'CREATE') AS may",
   );
   const role = quoteName(String(user));
-  const [known] = await query(
+  const [known] = await run(
     `SELECT has_schema_privilege(oid, 'CREATE') AND has_schema_privilege(oid, 'USAGE') AS usable
     FROM pg_namespace WHERE nspname = $1`,
     [schema],
@@ -186,7 +186,7 @@ export async function createSchema(database: SqlDatabase, query: Query, schema: 
       `CREATE for the schema ${name}, which does not exist yet`,
       `CREATE SCHEMA ${name} AUTHORIZATION ${role};`,
     );
-  await query(`CREATE SCHEMA IF NOT EXISTS ${name}`);
+  await run(`CREATE SCHEMA IF NOT EXISTS ${name}`);
 }
 
 function missingRight({ location }: SqlDatabase, right: string, statement: string) {

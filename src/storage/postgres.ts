@@ -4,12 +4,12 @@ import { ConfigurationError, StorageError } from "../shared/errors/index.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { afterMs, race, sleep, type WaitEnd, whenAborted } from "../shared/time/wait.js";
 import { fieldOf, isObject } from "../shared/unknown.js";
-import type { Query, SqlDatabase, SqlRow, SqlValue, TransactionOptions } from "./database.js";
+import type { SqlDatabase, SqlQuery, SqlRow, SqlValue, TransactionOptions } from "./database.js";
 import {
   type Attempted,
   absenceOf,
   isReadOnlyServer,
-  isRefused,
+  isRejected,
   isUndone,
   postgresErrorOf,
 } from "./postgres-failure.js";
@@ -25,7 +25,7 @@ import {
 const TEXT_TYPES: PostgresQuery["types"] = { getTypeParser: () => String };
 
 /** How often a transaction is tried of which nothing was stored, for a reason that lies in others or in the connection. */
-const MAX_ATTEMPTS = 3;
+const MAX_TRANSACTION_ATTEMPTS = 3;
 const MAX_CONNECTIONS = 4;
 /** How often an idle TCP connection is probed, so that firewalls do not forget it, in ms. */
 const TCP_KEEP_ALIVE_MS = 10_000;
@@ -73,7 +73,7 @@ export class PostgresDatabase implements SqlDatabase {
     this.location = addressOf(options);
   }
 
-  async transaction<T>(work: (query: Query) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
+  async transaction<T>(work: (query: SqlQuery) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
     const { reads = this.#options.readOnly ?? false, timeoutMs = COMMAND_TIMEOUT_MS, signal } = options;
     for (let attempt = 1; ; attempt += 1) {
       signal?.throwIfAborted();
@@ -92,7 +92,7 @@ export class PostgresDatabase implements SqlDatabase {
         if (!connection.isLost) await connection.send("ROLLBACK").catch(ignoreError);
         // An idle connection may have been lost unnoticed.
         const isRetried = isUndone(error) || (connection.isLost && !hasBegun);
-        if (!isRetried || attempt === MAX_ATTEMPTS) throw error;
+        if (!isRetried || attempt === MAX_TRANSACTION_ATTEMPTS) throw error;
       } finally {
         client.removeListener("error", ignoreError);
         client.release(connection.isLost);
@@ -101,7 +101,7 @@ export class PostgresDatabase implements SqlDatabase {
   }
 
   /** Runs commands in a transaction that the caller has begun on a connection of its own. */
-  joined(client: PostgresQueryable): Query {
+  joined(client: PostgresQueryable): SqlQuery {
     return new Connection(client, this.location, { reads: false, timeoutMs: COMMAND_TIMEOUT_MS }).query;
   }
 
@@ -231,7 +231,7 @@ class Connection {
     readonly settings: { reads: boolean; timeoutMs: number; signal?: AbortSignal | undefined },
   ) {}
 
-  readonly query: Query = (sql, values = []) => this.send(sql, values);
+  readonly query: SqlQuery = (sql, values = []) => this.send(sql, values);
 
   /** Sends a command, without `values` also several. `mayBeStored`: it commits what it changes. */
   async send(text: string, values?: readonly SqlValue[], mayBeStored = false): Promise<SqlRow[]> {
@@ -244,7 +244,7 @@ class Connection {
       const rows = fieldOf(await race(reply, ...waitEnds(timeoutMs + REPLY_TIMEOUT_MARGIN_MS, signal)), "rows");
       return Array.isArray(rows) ? rows.filter((row): row is SqlRow => isObject(row)) : [];
     } catch (error) {
-      this.isLost ||= !isRefused(error) || isReadOnlyServer(error);
+      this.isLost ||= !isRejected(error) || isReadOnlyServer(error);
       if (signal?.aborted && error === signal.reason && !mayBeStored) throw error;
       throw StorageError.is(error) ? error : postgresErrorOf(error, this.address, attempted);
     }

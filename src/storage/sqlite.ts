@@ -4,7 +4,7 @@ import { monotonicNowMs } from "../shared/time/clock.js";
 import { giveTurn } from "../shared/time/turn.js";
 import { sleep } from "../shared/time/wait.js";
 import { fieldOf } from "../shared/unknown.js";
-import type { Query, SqlDatabase, TransactionOptions } from "./database.js";
+import type { SqlDatabase, SqlQuery, TransactionOptions } from "./database.js";
 import { findSqliteDriver, type SqliteDriver, type SqliteFile, type SqliteStatement } from "./sqlite-driver.js";
 import { createStorageError } from "./storage-failure.js";
 
@@ -61,7 +61,7 @@ export async function openSqlite(options: SqliteOptions, signal?: AbortSignal): 
   );
 
   const transact = async <T>(
-    work: (query: Query) => Promise<T>,
+    work: (query: SqlQuery) => Promise<T>,
     { reads = readOnly, signal: end }: TransactionOptions,
     requestedAt: number,
   ): Promise<T> => {
@@ -119,7 +119,7 @@ export async function openSqlite(options: SqliteOptions, signal?: AbortSignal): 
 
 interface OpenedFile {
   file: SqliteFile;
-  query: Query;
+  query: SqlQuery;
   /** Whether nobody has written the file since it was opened, if SQLite does not find that out itself. */
   isUnchanged(): boolean;
 }

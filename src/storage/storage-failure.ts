@@ -13,16 +13,16 @@ export function createStorageError(
   const effect = mayBeStored ? " The change may or may not have been stored." : " The change was not stored.";
   const message = `${storage} ${location}: ${happened}.${advice.reads ? "" : effect} ${advice.text}`;
   const error = new StorageError(message, init);
-  const kind = refusalIn(cause);
-  if (kind) refusals.set(error, kind);
+  const kind = rejectionIn(cause);
+  if (kind) rejections.set(error, kind);
   return error;
 }
 
 /** Whether a refusal will most likely be repeated, or may end by itself, as that of a full disk. */
-export type Refusal = "lasting" | "passing";
+export type Rejection = "lasting" | "passing";
 
 /** Which refusal an error stands for. The cause of the error is shown to users without what would identify the refusal. */
-const refusals = new WeakMap<object, Refusal>();
+const rejections = new WeakMap<object, Rejection>();
 
 /** A command that the database has accepted, and that has not done what it must do. */
 class IneffectiveCommand extends Error {}
@@ -56,10 +56,10 @@ const LASTING_RESULTS: readonly number[] = [1, 3, 8, 11, 19, 23, 26];
 const PASSING_RESULTS: readonly number[] = [10, 13];
 
 /** Whether the database works and refuses the command; `undefined` if it cannot be reached, or is locked. */
-export const refusalOf = (error: unknown): Refusal | undefined =>
-  StorageError.is(error) ? refusals.get(error) : undefined;
+export const rejectionOf = (error: unknown): Rejection | undefined =>
+  StorageError.is(error) ? rejections.get(error) : undefined;
 
-function refusalIn(cause: unknown): Refusal | undefined {
+function rejectionIn(cause: unknown): Rejection | undefined {
   if (cause instanceof IneffectiveCommand) return "lasting";
   const result = fieldOf(cause, "errcode");
   if (typeof result === "number") {

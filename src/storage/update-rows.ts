@@ -1,4 +1,4 @@
-import type { Query, SqlDatabase, SqlRow, SqlValue } from "./database.js";
+import type { SqlDatabase, SqlQuery, SqlRow, SqlValue } from "./database.js";
 import { ineffectiveCommand } from "./storage-failure.js";
 
 /** Part of a command: `bind` returns the placeholder of a value. */
@@ -23,7 +23,7 @@ export interface RowsUpdate {
 }
 
 /** Twice, since the condition may have become true between two commands. */
-const MAX_ATTEMPTS = 2;
+const MAX_UPDATE_ATTEMPTS = 2;
 
 /**
  * Compares and sets. Returns the changed rows; none if the condition selects none.
@@ -33,7 +33,7 @@ const MAX_ATTEMPTS = 2;
  */
 export async function updateRows(
   database: SqlDatabase,
-  query: Query,
+  query: SqlQuery,
   { table, set, increments, where, row = {}, returning = "1 AS one", all = false }: RowsUpdate,
 ): Promise<SqlRow[]> {
   const run = (sqlOf: SqlPart) => {
@@ -59,6 +59,6 @@ export async function updateRows(
     const isOnlyRow = changed.length > 0 && !all;
     // A trigger may have changed the row again: `RETURNING` does not show that.
     if (isOnlyRow ? await isThere(isSet) : !(await isThere(where))) return changed;
-    if (isOnlyRow || attempt === MAX_ATTEMPTS) throw ineffectiveCommand(database, "UPDATE", table);
+    if (isOnlyRow || attempt === MAX_UPDATE_ATTEMPTS) throw ineffectiveCommand(database, "UPDATE", table);
   }
 }

@@ -11,7 +11,7 @@ export class FailuresInARow {
 
   /** Adds how a write for an item ended: its error, if it failed. Returns whether nothing more should be sent. */
   add(item: string, error: unknown): boolean {
-    const status = statusOf(error);
+    const status = failureStatus(error);
     if (status !== this.#status) this.#items.clear();
     this.#status = status;
     if (status === undefined) return false;
@@ -19,7 +19,7 @@ export class FailuresInARow {
   }
 }
 
-function statusOf(error: unknown): number | undefined {
+function failureStatus(error: unknown): number | undefined {
   if (error instanceof OutcomeUnknownError) return error.status;
   if (!(error instanceof ApiError)) return undefined;
   return isRefusal(error) && !(error instanceof PermissionError) ? undefined : error.status;

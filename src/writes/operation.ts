@@ -11,7 +11,7 @@ import type {
 /** The writes that an outbox accepts: methods of `client.inventory` and `client.items`. */
 export type OutboxOperation = "receive" | "move" | "issue" | "create" | "update" | "discontinue";
 
-export const OPERATIONS: readonly OutboxOperation[] = ["receive", "move", "issue", "create", "update", "discontinue"];
+export const OUTBOX_OPERATIONS = ["receive", "move", "issue", "create", "update", "discontinue"] as const;
 
 /** Whether a second, identical write changes nothing, unless somebody else has written in between. */
 export const isIdempotent = (operation: OutboxOperation) => operation === "update" || operation === "discontinue";

@@ -1,7 +1,6 @@
 import { BulkRequests } from "../../bulk/requests.js";
 import { ConnectionError, InputValidationError, PaginationError } from "../../client/index.js";
-import type { HeldOutbox, Outbox } from "../../outbox/for-rooms.js";
-import { parsed, type StoredEntry } from "../../outbox/for-rooms.js";
+import { MAX_TAKEOVERS, type Outbox, parsed, type SenderAccess, type StoredEntry } from "../../outbox/for-rooms.js";
 import type { OutboxEntryInput } from "../../outbox/index.js";
 import { comparableSku } from "../../service/key.js";
 import { callSafely } from "../../shared/time/callback.js";
@@ -61,9 +60,6 @@ export interface CountPlanReport {
 /** The part of their age at which lots are read again: the writes take the rest. */
 const READ_AGAIN_SHARE = 0.6;
 
-/** How often an item is begun again because another process took over meanwhile. */
-const MAX_INTERRUPTIONS = 5;
-
 type CountApplyOptions = PlanApplyOptions & { outbox: Outbox };
 
 export const applyCountPlan = (content: CountPlanContent, options: CountApplyOptions): Promise<CountPlanReport> =>
@@ -110,42 +106,42 @@ class CountApplication {
     const waiting = [...groupBy(this.#content.changes, ({ itemID }) => comparableSku(itemID)).values()];
     for (let interruptions = 0; waiting.length > 0; ) {
       const left = waiting.length;
-      await outbox.hold("plan.apply", signal ?? undefined, (held) => this.#applyItems(waiting, held));
+      await outbox.whileSender("plan.apply", signal ?? undefined, (access) => this.#applyItems(waiting, access));
       interruptions = waiting.length < left ? 0 : interruptions + 1;
-      if (interruptions < MAX_INTERRUPTIONS) continue;
+      if (interruptions < MAX_TAKEOVERS) continue;
       throw new ConnectionError(
-        `plan.apply: another process took over the outbox ${MAX_INTERRUPTIONS} times before anything was added for item ${waiting[0]?.[0]?.itemID}. Apply the plan again when no other process sends.`,
+        `plan.apply: another process took over the outbox ${MAX_TAKEOVERS} times before anything was added for item ${waiting[0]?.[0]?.itemID}. Apply the plan again when no other process sends.`,
       );
     }
     return { ...this.#report, durationMs: monotonicNowMs() - startedAt };
   }
 
   /** One item, or all that are left if one look at the lots serves them. If the lock is lost, those that are left are begun again. */
-  async #applyItems(waiting: CountChange[][], held: HeldOutbox): Promise<void> {
+  async #applyItems(waiting: CountChange[][], access: SenderAccess): Promise<void> {
     // Others may have sent something since.
     this.#warehouse = undefined;
     do {
       const [groups = []] = waiting;
-      const stale = await this.#applyItem(groups, held);
+      const stale = await this.#applyItem(groups, access);
       if (!stale) return;
       waiting.shift();
       await this.#collect(groups, stale);
-    } while (waiting.length > 0 && this.#isShared && !held.signal.aborted);
+    } while (waiting.length > 0 && this.#isShared && !access.signal.aborted);
   }
 
   /** Returns why groups are stale; `undefined` if it was interrupted before anything was added. */
   async #applyItem(
     groups: readonly CountChange[],
-    held: HeldOutbox,
+    access: SenderAccess,
   ): Promise<ReadonlyMap<CountChange, string> | undefined> {
     const itemID = groups[0]?.itemID ?? "";
     const stale = new Map<CountChange, string>();
-    const sent = await held.runItem(itemID, Infinity, this.#failures);
+    const sent = await access.runItem(itemID, Infinity, this.#failures);
     this.#report.requests += sent;
     const isNew = new Set<CountChange>();
     for (const group of groups) if ((await this.#entriesOf(group)).length === 0) isNew.add(group);
     if (isNew.size === 0) return stale;
-    if (held.signal.aborted) return undefined;
+    if (access.signal.aborted) return undefined;
     const open = await this.#openEntry(itemID);
     const reading = await this.#readLotsInTime(itemID, sent > 0);
     this.#slowItems.add(itemID, reading === undefined);
@@ -157,11 +153,11 @@ class CountApplication {
       if (reason === undefined) added.push(...(this.#writes.get(group) ?? []));
       else stale.set(group, `moved since the plan (${reason}): count again`);
     }
-    if (held.signal.aborted) return undefined;
+    if (access.signal.aborted) return undefined;
     if (added.length === 0) return stale;
     try {
-      await held.addBound(added);
-      this.#report.requests += await held.runItem(itemID, reading.readAt + MAX_AGE_MS, this.#failures);
+      await access.addBound(added);
+      this.#report.requests += await access.runItem(itemID, reading.readAt + MAX_AGE_MS, this.#failures);
     } finally {
       await this.#cancelUnsent(added);
     }
@@ -171,11 +167,11 @@ class CountApplication {
   async #collect(groups: readonly CountChange[], stale: ReadonlyMap<CountChange, string>): Promise<void> {
     for (const group of groups) {
       const reason = stale.get(group);
-      if (reason !== undefined) this.#report.stale.push({ ...nameOf(group), reason });
+      if (reason !== undefined) this.#report.stale.push({ ...countGroupOf(group), reason });
       else {
-        const { outcome, why } = outcomeOf(await this.#entriesOf(group));
+        const { outcome, why } = groupOutcome(await this.#entriesOf(group));
         if (outcome === "applied") this.#report.applied += 1;
-        else this.#report[outcome].push({ ...nameOf(group), reason: why });
+        else this.#report[outcome].push({ ...countGroupOf(group), reason: why });
       }
     }
     this.#done += groups.length;
@@ -239,7 +235,7 @@ class CountApplication {
   }
 }
 
-const nameOf = ({ itemID, spot, serial }: CountChange): CountGroup => ({
+const countGroupOf = ({ itemID, spot, serial }: CountChange): CountGroup => ({
   itemID,
   ...(spot !== undefined && { spot }),
   ...(serial !== undefined && { serial }),
@@ -255,7 +251,7 @@ const writesOf = (change: CountChange, key: string): OutboxEntryInput[] =>
 const WORST_FIRST = ["unknown", "sending", "pending", "rejected", "canceled"];
 
 /** What became of a group: the worst of its entries. */
-function outcomeOf(entries: readonly StoredEntry[]): {
+function groupOutcome(entries: readonly StoredEntry[]): {
   outcome: "applied" | "rejected" | "canceled" | "unknown";
   why: string;
 } {

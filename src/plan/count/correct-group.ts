@@ -16,7 +16,7 @@ export interface DifferingGroup {
 }
 
 /** How the corrections of a count are booked. */
-interface Booking {
+interface CorrectionSettings {
   wid: number;
   reasonCodes: { surplus: number; shortage: number };
 }
@@ -28,7 +28,7 @@ interface Booking {
 export function correctGroup(
   group: DifferingGroup,
   { item, level }: { item: Item | undefined; level: StockLevel | undefined },
-  booking: Booking,
+  settings: CorrectionSettings,
 ): CountChange | { blocked: string } | undefined {
   const { row, lots, itemLots } = group;
   if (!item) return { blocked: "the item does not exist" };
@@ -57,8 +57,8 @@ export function correctGroup(
     uOM: item.uOM ?? "",
     lots,
     writes: isSurplus
-      ? [receiptOf(group, itemID, difference, booking)]
-      : issuesOf(lots, itemID, difference.abs(), booking),
+      ? [receiptOf(group, itemID, difference, settings)]
+      : issuesOf(lots, itemID, difference.abs(), settings),
   };
 }
 
@@ -114,7 +114,12 @@ const shortageProblems = (level: StockLevel | undefined): string[] =>
 const binsOf = ({ row, itemLots }: DifferingGroup): string[] =>
   row.spot === undefined ? [...new Set(itemLots.map((lot) => lot.spot))] : [row.spot];
 
-function receiptOf(group: DifferingGroup, itemID: string, units: Big, { wid, reasonCodes }: Booking): ReceiveInput {
+function receiptOf(
+  group: DifferingGroup,
+  itemID: string,
+  units: Big,
+  { wid, reasonCodes }: CorrectionSettings,
+): ReceiveInput {
   const [spot] = binsOf(group);
   const { serial } = group.row;
   return {
@@ -128,7 +133,12 @@ function receiptOf(group: DifferingGroup, itemID: string, units: Big, { wid, rea
 }
 
 /** Issues of single lots, the oldest first. */
-function issuesOf(lots: readonly BookLot[], itemID: string, units: Big, { wid, reasonCodes }: Booking): IssueInput[] {
+function issuesOf(
+  lots: readonly BookLot[],
+  itemID: string,
+  units: Big,
+  { wid, reasonCodes }: CorrectionSettings,
+): IssueInput[] {
   let left = units;
   return lots.flatMap((lot) => {
     const taken = left.lt(lot.units) ? left : new Big(lot.units);

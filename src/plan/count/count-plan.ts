@@ -17,17 +17,17 @@ export interface CountPlanApplyOptions extends PlanApplyOptions {
   outbox: Outbox;
 }
 
-const applyOptionsSchema = /* @__PURE__ */ lazy(() =>
+const countApplyOptionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     ...applyOptionsShape(),
-    outbox: objectWithMethodsSchema<Outbox>(["hold"], "must be an Outbox"),
+    outbox: objectWithMethodsSchema<Outbox>(["whileSender"], "must be an Outbox"),
   }),
 );
 
 /** To find the lots of one item usually costs at most this many requests. */
 const REQUESTS_PER_ITEM = 5;
 
-function requestsOf({ changes }: CountPlanContent): number {
+function requestsForCount({ changes }: CountPlanContent): number {
   const writes = changes.reduce((sum, change) => sum + change.writes.length, 0);
   return writes + REQUESTS_PER_ITEM * new Set(changes.map(({ itemID }) => itemID)).size;
 }
@@ -44,7 +44,7 @@ export class CountPlan extends Plan<CountPlanCounts, CountChange, BlockedGroup> 
 
   /** @internal */
   constructor(content: CountPlanContent, client?: InventoryClient) {
-    super(content, { requests: requestsOf(content), textOf: (limit) => countPlanText(content, limit), client });
+    super(content, { requests: requestsForCount(content), textOf: (limit) => countPlanText(content, limit), client });
     this.#content = content;
   }
 
@@ -62,7 +62,7 @@ export class CountPlan extends Plan<CountPlanCounts, CountChange, BlockedGroup> 
    * @throws the reason of the `signal`; a `DOMException` named `AbortError` if the outbox is closed.
    */
   async apply(options: CountPlanApplyOptions): Promise<CountPlanReport> {
-    const given = checkMethodOptions("plan.apply", applyOptionsSchema, options);
+    const given = checkMethodOptions("plan.apply", countApplyOptionsSchema, options);
     const { client, outbox, signal } = given;
     const name = { method: "plan.apply", noun: "plan" } as const;
     assertSameAccount(name, this.#content.service, accountOf(client));

@@ -63,7 +63,7 @@ export interface PlanCountOptions {
   onProgress?: ((progress: ReadProgress) => void) | undefined;
 }
 
-const optionsSchema = /* @__PURE__ */ lazy(() =>
+const planCountOptionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     ...readingOptions(),
     // The objects themselves are checked later: of a copy, an iterator would be missing.
@@ -125,7 +125,7 @@ export async function planCountOfSheets(
   options: PlanCountOptions,
   sheets: SheetsOfRows,
 ): Promise<{ plan: CountPlan; lots: readonly BookLot[] }> {
-  const given = checkMethodOptions("planCount", optionsSchema, options);
+  const given = checkMethodOptions("planCount", planCountOptionsSchema, options);
   const { client, counted, reasonCodes, newGroups = false, signal, onProgress } = given;
   const snapshot = readSnapshot(given.snapshot);
   assertSameAccount({ method: "planCount", noun: "snapshot" }, snapshot.service, accountOf(client));
@@ -149,12 +149,12 @@ export async function planCountOfSheets(
   const { items, levels } = await readFacts(reader, snapshot, [...judged.differing, ...judged.unknownGroups]);
   const reasons = judged.reasons;
   for (const { reason, ...group } of judged.unknownGroups) {
-    const exists = items.has(skuOf(group));
+    const exists = items.has(skuOfGroup(group));
     reasons.set(group.row, exists ? reason : "the item does not exist: has a spreadsheet changed it?");
   }
   const corrections = new Map<CountedGroup, CountChange>();
   for (const group of judged.differing) {
-    const item = items.get(skuOf(group));
+    const item = items.get(skuOfGroup(group));
     const correction = correctGroup(group, { item, level: item && levels.get(item.partNo) }, { wid, reasonCodes });
     if (!correction) continue;
     if ("blocked" in correction) reasons.set(group.row, correction.blocked);
@@ -280,7 +280,7 @@ function countNotCounted(lots: readonly BookLot[], rows: ReadonlyMap<string, rea
 }
 
 /** SKU of the item, as the service spells it if it has lots. */
-const skuOf = ({ row, itemLots }: DifferingGroup): string => itemLots[0]?.shortID ?? row.itemID;
+const skuOfGroup = ({ row, itemLots }: DifferingGroup): string => itemLots[0]?.shortID ?? row.itemID;
 
 /** The items of groups that may need a correction, and their stock levels in the warehouse. */
 async function readFacts(
@@ -288,7 +288,7 @@ async function readFacts(
   { wid }: { wid: number },
   groups: readonly DifferingGroup[],
 ): Promise<{ items: Map<string, Item>; levels: Map<number, StockLevel> }> {
-  const skus = [...new Set(groups.map(skuOf))];
+  const skus = [...new Set(groups.map(skuOfGroup))];
   const listed = skus.length === 0 ? 0 : await countListedItems(reader);
   const items = await readItems(reader, skus, listed);
   const levels = await readStockLevels(reader, [...items.values()], { wid });

@@ -9,7 +9,7 @@ import { checkMethodOptions, integer, lazy } from "../../shared/schema.js";
 import type { ServiceAccount } from "../../storage/service.js";
 import { deepFreeze, parseDocument, withDigest } from "../document.js";
 import { countListedItems, readItems } from "../read-items.js";
-import { type ReadProgress, readingOptions, recordsOf } from "../reader.js";
+import { type ReadProgress, readingOptions, recordsWithProgress } from "../reader.js";
 import { type BookLot, bookLotOf } from "./group.js";
 
 /** Options of {@link takeSnapshot}. */
@@ -58,7 +58,7 @@ export interface CountSnapshot {
   digest: string;
 }
 
-const optionsSchema = /* @__PURE__ */ lazy(() =>
+const snapshotOptionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     ...readingOptions(),
     wid: integer(),
@@ -85,7 +85,7 @@ const MAX_LAG_MS = 900_000;
  * @throws what the client throws if the lots cannot be read.
  */
 export async function takeSnapshot(options: SnapshotOptions): Promise<CountSnapshot> {
-  const { client, wid, signal, onProgress } = checkMethodOptions("takeSnapshot", optionsSchema, options);
+  const { client, wid, signal, onProgress } = checkMethodOptions("takeSnapshot", snapshotOptionsSchema, options);
   const reader = new BulkRequests({ client, signal });
   const lots = await readBookLots(reader, wid, onProgress);
   const modifiedSince = await findModifiedSince(reader, lots.length);
@@ -108,7 +108,8 @@ export async function readBookLots(
   onProgress?: (progress: ReadProgress) => void,
 ): Promise<BookLot[]> {
   const lots: BookLot[] = [];
-  for await (const lot of recordsOf(client.inventory.listLots({ wid }, { ...options, gapless: true }), onProgress)) {
+  const list = client.inventory.listLots({ wid }, { ...options, gapless: true });
+  for await (const lot of recordsWithProgress(list, onProgress)) {
     const inStock = bookLotOf(lot);
     if (inStock) lots.push(inStock);
   }

@@ -16,7 +16,7 @@ export function countPlanText(content: CountPlanContent, limit: number): string 
       ],
       about: `  (warehouse ${wid}, ${plannedAt})`,
       changes,
-      linesOfChange,
+      linesOfChange: linesOfCountChange,
       blocked,
       linesOfBlocked,
       beforeReason: ": ",
@@ -42,7 +42,7 @@ function unseenText(missing: number | null): string {
   return `${unseen}: ${numbers} since then ${missing === 1 ? "is" : "are"} missing from the list.`;
 }
 
-function linesOfChange({ operation, uOM, book, counted, units, lots, writes, ...group }: CountChange): string[] {
+function linesOfCountChange({ operation, uOM, book, counted, units, lots, writes, ...group }: CountChange): string[] {
   const sign = operation === "receive" ? "+" : "-";
   const [first] = writes;
   const empty = lots.length === 0 ? ", where the item has no lot" : "";

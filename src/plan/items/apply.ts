@@ -68,7 +68,7 @@ const CLOCK_TOLERANCE_MS = 3_000;
 /** Fewer items are read singly, since the list of modified items takes two requests. */
 const MIN_FOR_LIST = 3;
 /** How often an item is read and written. */
-const MAX_ATTEMPTS = 2;
+const MAX_ITEM_ATTEMPTS = 2;
 /** If this many writes in a row have no response, the service cannot be reached. */
 const MAX_LOST = 5;
 
@@ -80,7 +80,7 @@ export function applyItemPlan(content: ItemPlanContent, options: PlanApplyOption
 }
 
 /** How many requests it takes to apply a plan, if nobody else changes anything. */
-export function requestsOf({ changes, items, levelRequests, withStock }: ItemPlanContent): number {
+export function requestsForItemPlan({ changes, items, levelRequests, withStock }: ItemPlanContent): number {
   const readings = (["create", "update", "discontinue"] as const).map((operation) => {
     const count = changes.filter((change) => change.operation === operation).length;
     const [whole, rest] = [Math.floor(count / CHUNK), count % CHUNK];
@@ -93,14 +93,14 @@ export function requestsOf({ changes, items, levelRequests, withStock }: ItemPla
 }
 
 /** What was read of items. */
-interface Reading {
+interface ItemReading {
   readAt: number;
   items: ReadonlyMap<string, Item>;
   /** Of those to discontinue, by part number. */
   levels: ReadonlyMap<number, StockLevel>;
 }
 
-const isTooOld = ({ readAt }: Pick<Reading, "readAt">) => monotonicNowMs() - readAt > MAX_AGE_MS;
+const isTooOld = ({ readAt }: Pick<ItemReading, "readAt">) => monotonicNowMs() - readAt > MAX_AGE_MS;
 
 class ReadingTooOld extends Error {}
 
@@ -159,7 +159,7 @@ class ItemPlanApplication {
   }
 
   /** What a list shows of many items. Few items are read singly, each right before its write. */
-  async #readChunk(chunk: readonly ItemChange[]): Promise<Partial<Reading>> {
+  async #readChunk(chunk: readonly ItemChange[]): Promise<Partial<ItemReading>> {
     const { items: listed, withStock } = this.#content;
     const skus = chunk.map(({ shortID }) => shortID);
     const isListed = isListCheaper(skus.length, listed);
@@ -173,7 +173,7 @@ class ItemPlanApplication {
   }
 
   /** One item. The levels that it needs may have been read before, with those of others. */
-  async #readOne(change: ItemChange, known?: Partial<Reading>): Promise<Reading> {
+  async #readOne(change: ItemChange, known?: Partial<ItemReading>): Promise<ItemReading> {
     const needsLevels = change.operation === "discontinue" && !this.#content.withStock;
     const reading = await this.#timed(async (reader) => {
       const items = await readItems(reader, [change.shortID], Infinity);
@@ -183,13 +183,13 @@ class ItemPlanApplication {
     return { ...reading, levels: known.levels, readAt: Math.min(reading.readAt, known.readAt ?? -Infinity) };
   }
 
-  #readLevels(reader: ReadWith, items: Reading["items"]): Promise<Reading["levels"]> {
+  #readLevels(reader: ReadWith, items: ItemReading["items"]): Promise<ItemReading["levels"]> {
     const active = [...items.values()].filter((item) => !item.discontinued);
     return active.length === 0 ? Promise.resolve(new Map()) : readStockLevels(reader, active, {});
   }
 
   /** The age of what was read counts from when its first request has its slot. */
-  async #timed(read: (reader: ReadWith) => Promise<Omit<Reading, "readAt">>): Promise<Reading> {
+  async #timed(read: (reader: ReadWith) => Promise<Omit<ItemReading, "readAt">>): Promise<ItemReading> {
     let readAt: number | undefined;
     const beforeSend = () => {
       readAt ??= monotonicNowMs();
@@ -198,7 +198,7 @@ class ItemPlanApplication {
     return { ...found, readAt: readAt ?? -Infinity };
   }
 
-  async #apply(change: ItemChange, chunk: Partial<Reading>): Promise<void> {
+  async #apply(change: ItemChange, chunk: Partial<ItemReading>): Promise<void> {
     const { operation, shortID } = change;
     const before = this.#report.applied;
     const isTooSlow = !(await this.#attempt(change, chunk));
@@ -211,11 +211,11 @@ class ItemPlanApplication {
   }
 
   /** Reads the item and writes it. Returns false if that has taken too long, twice. */
-  async #attempt(change: ItemChange, chunk: Partial<Reading>): Promise<boolean> {
+  async #attempt(change: ItemChange, chunk: Partial<ItemReading>): Promise<boolean> {
     const { shortID } = change;
     const { items, levels, readAt } = chunk;
     const isKnown = items !== undefined && levels !== undefined && readAt !== undefined;
-    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
+    for (let attempt = 1; attempt <= MAX_ITEM_ATTEMPTS; attempt += 1) {
       const known = attempt === 1 && isKnown && !isTooOld({ readAt }) ? { items, levels, readAt } : undefined;
       const reading = known ?? (await this.#readOne(change));
       if (isTooOld(reading)) continue;
@@ -230,7 +230,7 @@ class ItemPlanApplication {
   }
 
   /** Returns false if the reading has become too old before anything was sent. */
-  async #write(change: ItemChange, reading: Reading): Promise<boolean> {
+  async #write(change: ItemChange, reading: ItemReading): Promise<boolean> {
     const { shortID } = change;
     let failure: StocklotError | undefined;
     try {
@@ -262,7 +262,7 @@ class ItemPlanApplication {
     return true;
   }
 
-  #send({ operation, shortID, fields }: ItemChange, reading: Reading): Promise<unknown> {
+  #send({ operation, shortID, fields }: ItemChange, reading: ItemReading): Promise<unknown> {
     const { client, options } = this.#reader;
     const beforeSend = () => {
       if (isTooOld(reading)) throw new ReadingTooOld();
@@ -275,7 +275,7 @@ class ItemPlanApplication {
   /** How an item is, compared with a change. */
   #stateOf(
     { operation, shortID, fields, isAbsent }: ItemChange,
-    { items, levels }: Omit<Reading, "readAt">,
+    { items, levels }: Omit<ItemReading, "readAt">,
   ): ChangeState {
     const item = items.get(shortID);
     if (!item) return operation === "create" ? "due" : { stale: "it no longer exists" };

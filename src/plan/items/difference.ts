@@ -68,7 +68,7 @@ export class ItemDifference {
       const spelling = this.#otherSpellings.get(row);
       if (spelling !== undefined) this.blocked.push({ shortID, reason: `the service spells it "${spelling}"` });
       else if (this.#isDiscontinued(row)) this.unchanged += 1;
-      else this.changes.push({ operation: "create", shortID, fields: changesOf(fields, {}) });
+      else this.changes.push({ operation: "create", shortID, fields: fieldChanges(fields, {}) });
     }
   }
 
@@ -119,11 +119,11 @@ export class ItemDifference {
       ([name, after]) => compared.has(name) && !comparison.isDesired(shortID, name, after, fieldValue(item, name)),
     );
     if (changed.length === 0) this.unchanged += 1;
-    else this.changes.push({ operation: "update", shortID, fields: changesOf(Object.fromEntries(changed), item) });
+    else this.changes.push({ operation: "update", shortID, fields: fieldChanges(Object.fromEntries(changed), item) });
   }
 }
 
-const changesOf = (after: object, before: object): ItemChange["fields"] =>
+const fieldChanges = (after: object, before: object): ItemChange["fields"] =>
   Object.fromEntries(
     Object.entries(after).map(([name, value]) => [name, { before: fieldValue(before, name), after: value }]),
   );
@@ -136,6 +136,6 @@ export function discontinueChange(item: Item, isAbsent: boolean): ItemChange {
     operation: "discontinue",
     shortID: item.shortID,
     ...(isAbsent && { isAbsent }),
-    fields: { ...changesOf(fields, item), discontinued },
+    fields: { ...fieldChanges(fields, item), discontinued },
   };
 }

@@ -5,11 +5,11 @@ import { checkMethodOptions, lazy } from "../../shared/schema.js";
 import { assertSameAccount } from "../../storage/service.js";
 import { Plan } from "../plan.js";
 import { applyOptionsShape, type PlanApplyOptions } from "../report.js";
-import { applyItemPlan, type ItemPlanReport, requestsOf } from "./apply.js";
+import { applyItemPlan, type ItemPlanReport, requestsForItemPlan } from "./apply.js";
 import type { ItemChange, ItemPlanContent, ItemPlanCounts, ReportedItem } from "./document.js";
 import { itemPlanText } from "./text.js";
 
-const applyOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject(applyOptionsShape()));
+const itemApplyOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject(applyOptionsShape()));
 
 /**
  * The writes that make the catalog as it should be. Created by `planItems` or `readPlan`. `JSON.stringify(plan)` is its
@@ -23,7 +23,7 @@ export class ItemPlan extends Plan<ItemPlanCounts, ItemChange, ReportedItem> {
 
   /** @internal */
   constructor(content: ItemPlanContent, client?: InventoryClient) {
-    super(content, { requests: requestsOf(content), textOf: (limit) => itemPlanText(content, limit), client });
+    super(content, { requests: requestsForItemPlan(content), textOf: (limit) => itemPlanText(content, limit), client });
     this.#content = content;
   }
 
@@ -41,7 +41,7 @@ export class ItemPlan extends Plan<ItemPlanCounts, ItemChange, ReportedItem> {
    * @throws the reason of the `signal`.
    */
   async apply(options: PlanApplyOptions): Promise<ItemPlanReport> {
-    const given = checkMethodOptions("plan.apply", applyOptionsSchema, options);
+    const given = checkMethodOptions("plan.apply", itemApplyOptionsSchema, options);
     assertSameAccount({ method: "plan.apply", noun: "plan" }, this.#content.service, accountOf(given.client));
     given.signal?.throwIfAborted();
     return applyItemPlan(this.#content, given);

@@ -10,7 +10,7 @@ import { functionSchemaOf } from "../../shared/option.js";
 import { checkMethodOptions, lazy, string } from "../../shared/schema.js";
 import { nearestNameHint } from "../../shared/unknown-name.js";
 import { newPlanHead } from "../document.js";
-import { type ReadProgress, readingOptions, recordsOf } from "../reader.js";
+import { type ReadProgress, readingOptions, recordsWithProgress } from "../reader.js";
 import { describeQuantities, readStockLevels } from "../stock-levels.js";
 import { Comparison, type StoredForm, storedFormSchema } from "./compare.js";
 import { type DesiredItem, type DesiredItems, readDesiredItems } from "./desired.js";
@@ -70,7 +70,7 @@ export interface PlanItemsOptions {
   onProgress?: ((progress: ReadProgress) => void) | undefined;
 }
 
-const optionsSchema = lazy(() =>
+const planItemsOptionsSchema = lazy(() =>
   z.strictObject({
     ...readingOptions(),
     // The object itself is checked: of a copy, the iterator would be missing.
@@ -108,7 +108,7 @@ const DEFAULT_MAX_DISCONTINUED_SHARE = 0.05;
  * @throws what the client throws if the catalog cannot be read.
  */
 export async function planItems(options: PlanItemsOptions): Promise<ItemPlan> {
-  const given = checkMethodOptions("planItems", optionsSchema, options);
+  const given = checkMethodOptions("planItems", planItemsOptionsSchema, options);
   const { client, desired, fields, absent = "keep", owns, withStock = false, signal, onProgress } = given;
   const { ignoreStoredForms = [], maxDiscontinuedShare = DEFAULT_MAX_DISCONTINUED_SHARE } = given;
   if (absent === "discontinue" && !owns) {
@@ -127,7 +127,7 @@ export async function planItems(options: PlanItemsOptions): Promise<ItemPlan> {
     isOwned: (item) => !owns || owns(item) === true,
   });
   const catalog = client.items.list({ includeDiscontinued: true }, { gapless: true, signal });
-  for await (const item of recordsOf(catalog, onProgress)) difference.addItem(item);
+  for await (const item of recordsWithProgress(catalog, onProgress)) difference.addItem(item);
   assertFieldsExist(source, fields, difference.fieldNames);
   assertPartNumbers(source, difference.skuOfPartNo);
   difference.finish();
