@@ -38,7 +38,7 @@ export interface OutboxInputs {
   discontinue: ItemReference;
 }
 
-/** The method of an operation; its argument is the input of an entry. */
+/** Returns the method of an operation. The method takes the input of an entry. */
 export function methodOf({ inventory, items }: InventoryClient, operation: OutboxOperation, options: RequestOptions) {
   const methods: { [Operation in OutboxOperation]: (input: OutboxInputs[Operation]) => Promise<unknown> } = {
     receive: (input) => inventory.receive(input, options),
