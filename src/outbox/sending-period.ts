@@ -21,7 +21,7 @@ interface PeriodOptions {
   signal: AbortSignal | null | undefined;
   /** Whether there is nothing to do any more, while another process sends. */
   isDone: () => Promise<boolean>;
-  /** The last period of the same run. */
+  /** The period of the same run before. */
   previous?: SendingPeriod | undefined;
 }
 
@@ -34,7 +34,7 @@ export class SendingPeriod {
 
   private constructor(
     readonly settings: SenderSettings,
-    /** Its waits end some time after the period. */
+    /** The store. Its waits end one lease after the period. */
     readonly store: OpenStore,
     readonly lock: SenderLock,
     /** Aborted when nothing more may be sent. */
@@ -47,9 +47,9 @@ export class SendingPeriod {
   }
 
   /**
-   * Waits until no other process sends, and works. Returns what the work returns, or false if there was nothing to do.
+   * Waits until no other process sends, and calls `work`. Returns its result, or false if there was nothing to do.
    *
-   * @throws the reason of the signal, or of the end of the outbox; a `StorageError` if the database has lost commits.
+   * @throws the reason of the signal or of the closed outbox; a `StorageError` if the database has lost commits.
    */
   static async during(
     settings: SenderSettings,

@@ -15,11 +15,11 @@ import { type RowsUpdate, type SqlFields, updateRows } from "../storage/update-r
 import { type NewEntry, type OutboxState, otherInput, type StoredEntry } from "./entry.js";
 
 /*
- * An outbox in an SQL database. Two tables: the entries, and one row of the store, which also has who sends at the moment
- * (sender-lock.ts). Each method is one transaction.
+ * An outbox in an SQL database. It has two tables: one with the entries, and one with a single row for the store, which also
+ * has the name of the present sender (sender-lock.ts). Each method is one transaction.
  */
 
-/** The names of the tables as they are written in SQL, which differ by database. */
+/** The names of the tables as they are written in the SQL of the database. */
 export interface TableNames {
   store: string;
   entries: string;
@@ -54,7 +54,7 @@ const UNSENT: Omit<StoredEntry, (typeof ADDED)[number] | "sequence" | "attempts"
   error: null,
 };
 
-/** PostgreSQL returns them as strings. */
+/** The fields with numbers, which PostgreSQL returns as strings. */
 const NUMBERS: readonly string[] = [
   "sequence",
   "addedAt",
@@ -71,11 +71,11 @@ const sqlColumns = (fields: SqlFields): SqlFields =>
   Object.fromEntries(Object.entries(fields).map(([field, value]) => [sqlColumn(field), value]));
 const SELECTED = [...ADDED, ...OTHERS].map((field) => `${sqlColumn(field)} AS "${field}"`).join(", ");
 
-/** Rows or keys of one command: both databases take a thousand values. */
+/** Rows or keys of one command: both databases accept a thousand values. */
 const PER_COMMAND = 100;
-/** Entries that one command of SQLite looks at: it blocks the event loop meanwhile. */
+/** Entries that one command of SQLite examines: the command blocks the event loop. */
 const PER_PART = 1_000;
-/** More than any place. */
+/** A number larger than any place. */
 const END = Number.MAX_SAFE_INTEGER;
 
 const UNSETTLED = "('pending', 'sending', 'unknown')";
@@ -89,77 +89,79 @@ export type EntryChange = Partial<Pick<StoredEntry, (typeof CHANGED)[number]>>;
 /** An entry, by its key. */
 type Keyed = Pick<StoredEntry, "key">;
 
-/** What a change expects: an entry that is otherwise by now is not changed. */
+/** The values that a change expects. If the entry has other values by now, it is not changed. */
 export type AsRead = Pick<StoredEntry, "key" | "state" | "attempts">;
 
 /** Which entries are listed. */
 export interface EntryFilter {
   state?: OutboxState | undefined;
   lane?: string | undefined;
-  /** Pruned ones, too. */
+  /** Whether pruned entries are listed, too. */
   pruned?: boolean;
 }
 
 /** Number of unsettled entries by state. */
 export interface UnsettledCounts extends Record<Unsettled, number> {
-  /** When the oldest one was added. */
+  /** When the oldest unsettled entry was added. */
   oldestUnsettledAt: number | null;
-  /** Of those pending and sending: not behind an `unknown` one of the same item. */
+  /** Pending and sending entries that are not behind an `unknown` entry of the same item. */
   toSend: number;
 }
 
 /** Number of entries by state. */
 export type OutboxCounts = UnsettledCounts & Record<OutboxState, number>;
 
-/** Entries in the order of their places, a part of all. */
+/** A part of the entries, in the order of their places. */
 interface Part {
-  /** The place before its first one. */
+  /** The place before the first entry of the part. */
   from: number;
-  /** The place of its last one. */
+  /** The place of the last entry of the part. */
   to: number;
 }
 
-/** Who sends, how often it has said so, and with which times. */
+/** The present sender in the row of the store. */
 export interface SenderRow {
+  /** The name of the sender; empty if no process sends. */
   sender: string;
+  /** The number of its last heartbeat. */
   beat: number;
-  /** How long it may be silent, in ms. */
+  /** How long the sender may be silent, in ms. */
   leaseMs: number;
-  /** The largest `settleMs` that was used. */
+  /** The largest `settleMs` of all processes. */
   settleMs: number;
 }
 
-/** Who opens a store. */
+/** The process that opens a store. */
 export interface StoreUser {
   /** The service of the client, if there is one. */
   service?: ServiceAccount | undefined;
-  /** As the caller states it. */
+  /** The option of the caller. */
   settleMs?: number | undefined;
 }
 
 /** See `OpenStore.add`. */
 interface AddOptions {
   replaceRejected?: boolean | undefined;
-  /** Where an entry is in the arguments, for messages. */
+  /** The path of an entry in the arguments, for messages. */
   pathOf?: (index: number) => number[];
   seen?: SeenKeys | undefined;
 }
 
-/** Keys of a kind, as somebody has seen them who then adds others of that kind. */
+/** The keys of one kind (a delivery), as a caller saw them before it adds more of that kind. */
 export interface SeenKeys {
   prefixes: readonly string[];
-  /** How many keys begin with these prefixes. No key is ever removed. */
+  /** How many keys begin with these prefixes. Keys are never removed, so an equal count means the same keys. */
   count: number;
 }
 
-/** Keys of the kind were added since they were seen; nothing was added. */
+/** Other keys of the kind were added since the caller saw them. Nothing was added. */
 export class KeysHaveGrown extends Error {}
 
 /** Which entries a run sends. */
 export interface SendFilter {
-  /** Those up to this place. */
+  /** Entries up to this place. */
   upTo: number;
-  /** Those of one item. */
+  /** Entries of one item. */
   lane?: string | undefined;
 }
 
@@ -169,7 +171,7 @@ export class OpenStore {
     readonly id: string,
     readonly database: SqlDatabase,
     readonly names: TableNames,
-    /** Whether waits for it end at once. */
+    /** Whether the waits of the store have ended. */
     readonly isEnded: () => boolean = () => false,
   ) {}
 
@@ -180,20 +182,20 @@ export class OpenStore {
   }
 
   /**
-   * Records who uses the store: the service that it belongs to, if none is recorded yet, also under another name, if address and
-   * client ID are the same; and the largest `settleMs`. Returns what is recorded then; `undefined` if no service is.
+   * Records the service of a process, if the store has no service yet, or has the same account under another `serviceId`; and its
+   * `settleMs`, if that is the largest. Returns the recorded service; `undefined` if there is none.
    */
   claim(use: StoreUser): Promise<ServiceAccount | undefined> {
     return this.database.transaction((run) => claimStore(this.database, run, this.names, use));
   }
 
   /**
-   * Adds entries as `pending`: all of them or none. One whose key exists with the same input is not added; with another
-   * input it replaces a rejected one, with `replaceRejected`.
+   * Adds entries as `pending`: all of them or none. An entry whose key exists with the same input is not added. With
+   * `replaceRejected`, an entry with another input replaces a rejected entry.
    *
-   * @returns what is stored with the key of each
+   * @returns the stored entry for the key of each
    * @throws InputValidationError if a key exists with another input
-   * @throws KeysHaveGrown if other keys of a kind exist than were `seen`
+   * @throws KeysHaveGrown if keys of the kind were added since they were `seen`
    */
   add(
     method: string,
@@ -228,7 +230,7 @@ export class OpenStore {
     });
   }
 
-  /** How many keys begin with these prefixes, pruned ones included. */
+  /** Counts the keys that begin with these prefixes, pruned entries included. */
   countKeys(prefixes: readonly string[]): Promise<SeenKeys> {
     return this.database.transaction((run) => this.#countKeys(run, prefixes), { reads: true });
   }
@@ -245,7 +247,7 @@ export class OpenStore {
     return { prefixes, count };
   }
 
-  /** Until the end of the transaction, nobody else adds entries after such a look. */
+  /** Checks that the keys are those that were seen. No other process can add keys of a kind until the transaction ends. */
   async #assertSeen(run: SqlQuery, { prefixes, count }: SeenKeys): Promise<void> {
     // A transaction of SQLite that writes excludes all others.
     if (this.database.kind === "postgres")
@@ -257,7 +259,7 @@ export class OpenStore {
     return (await this.getMany([{ key }])).get(key);
   }
 
-  /** Those of the entries with these keys that exist, by key. */
+  /** Returns the entries with these keys, by key. Keys that do not exist are left out. */
   getMany(keys: readonly Keyed[]): Promise<Map<string, StoredEntry>> {
     const read = async (run: SqlQuery) => {
       const found = new Map<string, StoredEntry>();
@@ -267,7 +269,7 @@ export class OpenStore {
     return this.database.transaction(read, { reads: true });
   }
 
-  /** The entries in the order added, read in batches. */
+  /** Returns the entries in the order added, read in batches. */
   async *list({ pruned = false, state, lane }: EntryFilter = {}): AsyncGenerator<StoredEntry> {
     const given = Object.entries({ state, lane }).filter(([, value]) => value !== undefined);
     const conditions = [
@@ -291,7 +293,7 @@ export class OpenStore {
     }
   }
 
-  /** The keys that begin with a prefix and their states, pruned ones included, read in batches. */
+  /** Returns the keys that begin with a prefix, and their states. Pruned entries are included. Read in batches. */
   async *keys(prefix: string): AsyncGenerator<Pick<StoredEntry, "key" | "state">> {
     const sql = `SELECT key, state FROM ${this.names.entries} WHERE key > $1 AND key < $2 ORDER BY key LIMIT ${50 * PER_COMMAND}`;
     const [first, end] = prefixRange(prefix);
@@ -311,7 +313,7 @@ export class OpenStore {
       const { oldestUnsettledAt, toSend } = await this.#countUnsettled(run);
       const none = { pending: 0, sending: 0, applied: 0, rejected: 0, unknown: 0, canceled: 0 };
       const counts = { ...none, oldestUnsettledAt, toSend };
-      // All states at once: in PostgreSQL an entry may change its state between two commands.
+      // All states in one command, since an entry may change its state between two commands of PostgreSQL.
       const sql = `SELECT state, count(*) AS entries FROM ${this.names.entries}
         WHERE sequence > $1 AND sequence <= $2 GROUP BY state`;
       for await (const { from, to } of this.#parts(run)) addTo(counts, await run(sql, [from, to]));
@@ -320,18 +322,18 @@ export class OpenStore {
     return this.database.transaction(count, { reads: true });
   }
 
-  /** How long it takes does not depend on the number of settled ones. */
+  /** Counts the unsettled entries. The time that this takes does not depend on the number of settled entries. */
   countUnsettled(): Promise<UnsettledCounts> {
     return this.database.transaction((run) => this.#countUnsettled(run), { reads: true });
   }
 
-  /** The place of the entry that was added last; 0 if there is none. */
+  /** Returns the place of the entry that was added last; 0 if there is no entry. */
   async lastPlace(): Promise<number> {
     const [row] = await this.#read(`SELECT max(sequence) AS last FROM ${this.names.entries}`);
     return Number(row?.last ?? 0);
   }
 
-  /** Of each item, its first unsettled entry, unless it is `unknown`: those added first, first. */
+  /** Returns the first unsettled entry of each item, unless that entry is `unknown`, in the order added. */
   next(limit: number, { upTo, lane }: SendFilter): Promise<StoredEntry[]> {
     const { entries } = this.names;
     const sql = `SELECT ${SELECTED} FROM ${entries} AS entry WHERE state IN ${UNSETTLED} AND state <> 'unknown'
@@ -351,7 +353,7 @@ export class OpenStore {
     return this.database.transaction(read, { reads: true });
   }
 
-  /** Changes an entry if it is still as it was read. Returns it as it is then; `undefined` if it has changed. */
+  /** Changes an entry if it is still as it was read, and returns the new entry; `undefined` if somebody has changed it. */
   async change({ key, state, attempts }: AsRead, change: EntryChange): Promise<StoredEntry | undefined> {
     const fields = CHANGED.filter((field) => change[field] !== undefined);
     const [row] = await this.#update({
@@ -366,8 +368,8 @@ export class OpenStore {
 
   /**
    * Stores that an attempt begins, if `sender` holds the lock, the database has its last beat, and the entry is still the first
-   * of its item: a person may have made an earlier one pending again. Repeating it changes nothing, so it can be retried if the
-   * response of the database was lost.
+   * of its item: a person may have made an earlier entry pending again. Repeating the command changes nothing, so the caller can
+   * retry if the response of the database was lost.
    */
   async markSending(
     { key, attempts, sentAt, clockAheadMs, lastRecNo }: StoredEntry,
@@ -375,7 +377,7 @@ export class OpenStore {
   ): Promise<StoredEntry | undefined> {
     const { store, entries } = this.names;
     const { sender, beat, ...first } = attempt;
-    // What is looked up later concerns the first attempt.
+    // A later look-up needs the values of the first attempt.
     const sent = sentAt === null ? first : { sentAt, clockAheadMs, lastRecNo };
     const [row] = await this.#update({
       table: entries,
@@ -392,7 +394,7 @@ export class OpenStore {
     return row && entryOfRow(row);
   }
 
-  /** Cancels the pending entries that only another sender might send: it does not hold the lock any more. */
+  /** Cancels the pending entries that are bound to other senders, which do not hold the lock any more. */
   async cancelBound(sender: string, settledAt: number, error: string): Promise<void> {
     const { store, entries } = this.names;
     await this.#update({
@@ -404,7 +406,7 @@ export class OpenStore {
     });
   }
 
-  /** Removes the contents of entries that were applied or canceled before a time; returns how many. */
+  /** Removes the contents of entries that were applied or canceled before a time. Returns their number. */
   async prune(settledBefore: number): Promise<number> {
     const read: SqlQuery = (command, values) => this.#read(command, values);
     let pruned = 0;
@@ -421,7 +423,7 @@ export class OpenStore {
     return pruned;
   }
 
-  /** Who sends, see sender-lock.ts. */
+  /** Returns the present sender, see sender-lock.ts. */
   async sender(): Promise<SenderRow> {
     const [row] = await this.#read(`SELECT sender, beat, lease_ms, settle_ms FROM ${this.names.store}`);
     if (!row) throw emptyStore(this.database, this.names.store);
@@ -433,7 +435,7 @@ export class OpenStore {
     };
   }
 
-  /** Takes the lock over, if its row is still as it was read. Returns the row as it is then. */
+  /** Takes the lock, if its row is still as it was read. Returns the new row; `undefined` if the row has changed. */
   async takeLock(seen: SenderRow, own: Omit<SenderRow, "beat">): Promise<SenderRow | undefined> {
     const next = { ...own, beat: seen.beat + 1, settleMs: Math.max(seen.settleMs, own.settleMs) };
     const rows = await this.#update({
@@ -444,7 +446,7 @@ export class OpenStore {
     return rows.length > 0 ? next : undefined;
   }
 
-  /** Counts the beat of a sender up to a number. Repeating it changes nothing. Returns false if it does not hold the lock. */
+  /** Sets the beat of a sender to the next number. Repeating this changes nothing. Returns false if the lock is lost. */
   async beat(sender: string, beat: number): Promise<boolean> {
     const rows = await this.#update({
       table: this.names.store,
@@ -465,8 +467,8 @@ export class OpenStore {
   }
 
   /**
-   * The entries that a condition selects, in parts of which one command of SQLite makes no long work. The server of PostgreSQL
-   * works beside this process, which gets them all at once.
+   * Divides the entries that a condition selects into parts, so that no command of SQLite blocks the event loop for long.
+   * PostgreSQL gets one part with all entries, since its server is another process.
    */
   async *#parts(run: SqlQuery, condition = "true", lane?: string): AsyncGenerator<Part> {
     if (this.database.kind === "postgres") return yield { from: 0, to: END };
@@ -519,7 +521,7 @@ export class OpenStore {
     return new Map(rows.map(entryOfRow).map((entry) => [entry.key, entry]));
   }
 
-  /** It keeps its place and its attempts: what an older process still knows about them must not fit the new input. */
+  /** Replaces a rejected entry. Place and attempts stay, so that an old change by another process cannot fit the new entry. */
   async #replaceRejected(run: SqlQuery, entry: NewEntry): Promise<StoredEntry | undefined> {
     const { key, ...fields } = entry;
     const rows = await updateRows(this.database, run, {
@@ -533,7 +535,7 @@ export class OpenStore {
   }
 }
 
-/** Adds numbers of entries by state. */
+/** Adds the numbers of entries by state. */
 function addTo(counts: Partial<Record<OutboxState, number>>, rows: readonly SqlRow[]): void {
   for (const { state, entries } of rows) {
     const known = uncheckedAs<OutboxState>(state);
@@ -545,7 +547,7 @@ function addTo(counts: Partial<Record<OutboxState, number>>, rows: readonly SqlR
 const isSame = (stored: StoredEntry, fields: Partial<StoredEntry>): boolean =>
   Object.entries(fields).every(([field, value]) => Reflect.get(stored, field) === value);
 
-/** What keys with a prefix are between. No key has this character. */
+/** Returns the two texts between which all keys with a prefix are. No key has the last character. */
 const prefixRange = (prefix: string): [string, string] => [prefix, `${prefix}\u{10FFFF}`];
 
 const batchesOf = <T>(all: readonly T[]): T[][] =>
@@ -553,7 +555,7 @@ const batchesOf = <T>(all: readonly T[]): T[][] =>
     all.slice(part * PER_COMMAND, (part + 1) * PER_COMMAND),
   );
 
-/** Its columns are those of this version, see `readStoreId`. */
+/** Converts a row to an entry. The columns are those of this version, see `readStoreId`. */
 const entryOfRow = (row: SqlRow): StoredEntry => {
   const fields = Object.entries(row).map(([field, value]) => [
     field,
@@ -562,7 +564,7 @@ const entryOfRow = (row: SqlRow): StoredEntry => {
   return uncheckedAs<StoredEntry>(Object.fromEntries(fields));
 };
 
-/** Version of the tables. */
+/** The version of the tables. */
 const TABLES_VERSION = 5;
 
 const TABLE_EXISTS = {
@@ -571,9 +573,9 @@ const TABLE_EXISTS = {
 } as const;
 
 /**
- * The id of the store: random, created once. `undefined` if there are no tables.
+ * Returns the random ID of the store; `undefined` if there are no tables.
  *
- * @throws ConfigurationError if they are of another version.
+ * @throws ConfigurationError if the tables have another version.
  */
 export async function readStoreId(
   kind: SqlDatabase["kind"],
@@ -592,7 +594,7 @@ export async function readStoreId(
   );
 }
 
-/** Creates the tables in a transaction, if they do not exist. Returns the id of the store. */
+/** Creates the tables in a transaction, if they do not exist. Returns the ID of the store. */
 export async function createTables(
   kind: SqlDatabase["kind"],
   run: SqlQuery,
@@ -642,7 +644,7 @@ export async function claimStore(
     const known = id === null ? undefined : { id: String(id), address: String(address), clientId: String(clientId) };
     return { known, knownSettleMs: Number(row.settle_ms) };
   };
-  // Who may only add needs no right to update.
+  // Reading first spares a user who may only add the right to update.
   const { known, knownSettleMs } = await read();
   const isSameAccount = known?.address === service?.address && known?.clientId === service?.clientId;
   if (service && (!known || (isSameAccount && known.id !== service.id))) {
