@@ -24,7 +24,7 @@ const countApplyOptionsSchema = /* @__PURE__ */ lazy(() =>
   }),
 );
 
-/** To find the lots of one item usually costs at most this many requests. */
+/** Usually, finding the lots of one item takes at most this many requests. */
 const REQUESTS_PER_ITEM = 5;
 
 function requestsForCount({ changes }: CountPlanContent): number {
@@ -49,12 +49,12 @@ export class CountPlan extends Plan<CountPlanCounts, CountChange, BlockedGroup> 
   }
 
   /**
-   * Sends the writes, item by item, as the sender of the outbox: while another process sends, it waits. The lots of the item
-   * are read right before; if they are no longer those of the plan, or the outbox has something open for the item, its groups
-   * are `stale`. The writes are sent only while this call runs, at most ten minutes after the reading.
+   * Sends the writes, item by item, as the sender of the outbox. While another process sends, the call waits. The lots of each
+   * item are read right before. If they are no longer the lots of the plan, or if the outbox has an open entry of the item, its
+   * groups are `stale`. Writes are sent only while this call runs, at most ten minutes after the reading.
    *
-   * After a crash, apply the plan again with the same outbox: a group whose writes were added is not written again, but
-   * reported. All writes of the warehouse must go through this one outbox.
+   * After a crash, apply the plan again with the same outbox. A group whose writes were added before is only reported. All
+   * writes of the warehouse must go through this one outbox.
    *
    * @throws ConfigurationError if the plan belongs to another service, or if the outbox has no client.
    * @throws InputValidationError if an option is wrong or missing.

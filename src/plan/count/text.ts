@@ -31,9 +31,9 @@ export function countPlanText(content: CountPlanContent, limit: number): string 
 }
 
 const NO_RETURNS =
-  "The service does not honour modifiedSince for lots, or the snapshot could not show that it does: what was moved while people counted, and looks as before, was not noticed.";
+  "The service does not honour modifiedSince for lots, or the snapshot could not prove that it does. Lots that were moved away and back while people counted were not noticed.";
 
-/** Lots that the service lists no more leave no trace but their numbers. */
+/** Describes lots that the service no longer lists: only their record numbers are known. */
 function unseenText(missing: number | null): string {
   const unseen =
     "Goods that came and were used up, or left this client's warehouses, since the snapshot cannot be seen";

@@ -12,7 +12,7 @@ import { itemPlanText } from "./text.js";
 const itemApplyOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject(applyOptionsShape()));
 
 /**
- * The writes that make the catalog as it should be. Created by `planItems` or `readPlan`. `JSON.stringify(plan)` is its
+ * The writes that bring the catalog to the desired state. Created by `planItems` or `readPlan`. `JSON.stringify(plan)` is its
  * document: a person may review it, and another process may apply it.
  * @experimental
  */
@@ -28,11 +28,11 @@ export class ItemPlan extends Plan<ItemPlanCounts, ItemChange, ReportedItem> {
   }
 
   /**
-   * Sends the writes. Each item is read right before its write: one that is as desired counts as applied, no matter who wrote
-   * it; one that is no longer as it was at the time of the plan is `stale` and is not written.
+   * Sends the writes. Each item is read right before its write. If the item is as desired, it counts as applied, no matter who
+   * wrote it. If the item has changed since the plan, it is `stale` and is not written.
    *
-   * After a crash or a failure, apply the plan again: reading the items shows what was written. If the service keeps it in
-   * another form, it is `stale`: make a new plan.
+   * After a crash or a failure, apply the plan again: reading the items shows what was written. If the service keeps a value in
+   * another form, its item is `stale`: make a new plan.
    *
    * @throws ConfigurationError if the plan belongs to another service.
    * @throws InputValidationError if an option is wrong or missing.
