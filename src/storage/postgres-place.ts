@@ -68,7 +68,6 @@ function isAddress(text: string): boolean {
   return /^(postgres(ql)?|socket):$/.test(protocol) && path.test(pathname) && !/[@;]/.test(search);
 }
 
-/** The options that say where the tables are. */
 export const postgresPlaceSchema = /* @__PURE__ */ lazy(() =>
   z
     .strictObject({
@@ -103,7 +102,6 @@ export function addressOf({ connectionString, pool }: PostgresSource): string {
 export interface PostgresSource {
   /** Address of the database, for a pool of its own. */
   connectionString?: string | undefined;
-  /** The caller's pool. */
   pool?: PostgresQueryable | undefined;
 }
 

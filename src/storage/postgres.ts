@@ -63,7 +63,6 @@ export class PostgresDatabase implements SqlDatabase {
   readonly location: string;
   readonly #options: PostgresOptions & { waitMs: number };
   #ownPool: Promise<Pool> | undefined;
-  /** The sockets of the own pool. */
   readonly #sockets = new Set<Socket>();
   /** A listener of this object alone, since several objects may use the same pool. */
   readonly #ignorePoolError = () => {};
@@ -216,11 +215,9 @@ async function openPool(
       return socket.once("close", () => sockets.delete(socket));
     },
   });
-  // If an idle connection is lost, the next query opens another.
   return pool.on("error", ignoreError);
 }
 
-/** Sends commands on one connection. */
 class Connection {
   /** True if the connection has failed, or if nobody waits for its reply any more: it cannot be used again. */
   isLost = false;

@@ -7,14 +7,12 @@ export interface SqliteDriver {
   DatabaseSync: new (path: string, options?: { readOnly?: boolean }) => SqliteFile;
 }
 
-/** An open file. */
 export interface SqliteFile {
   exec(sql: string): void;
   prepare(sql: string): SqliteStatement;
   close(): void;
 }
 
-/** A prepared command. */
 export interface SqliteStatement {
   all(...values: SqlValue[]): SqlRow[];
 }

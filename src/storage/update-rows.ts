@@ -4,7 +4,6 @@ import { ineffectiveCommand } from "./storage-failure.js";
 /** Returns a part of a command. `bind` returns the placeholder of a value. */
 export type SqlPart = (bind: (value: SqlValue) => string) => string;
 
-/** Values by column. */
 export type SqlFields = Readonly<Record<string, SqlValue>>;
 
 /** An update of the rows that a condition selects. */
