@@ -18,7 +18,6 @@ export type LookUpResult =
   /** The client may not read the record, or cannot understand it. */
   | { outcome: "unreadable"; reason: string };
 
-/** What is looked up, and how. */
 export interface OutcomeLookUp {
   client: InventoryClient;
   store: OpenStore;

@@ -237,7 +237,6 @@ export class Outbox {
   async resolve(key: string, decision: "applied" | "not-applied"): Promise<OutboxEntry> {
     checkInput("outbox.resolve", resolutionSchema, decision, ["decision"]);
     const now = Date.now();
-    // The stored error stays.
     const changed: EntryChange =
       decision === "applied" ? { state: "applied", settledAt: now } : { state: "pending", settledAt: null };
     const change = ({ state }: StoredEntry): EntryChange =>

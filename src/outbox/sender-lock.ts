@@ -65,7 +65,6 @@ export class SenderLock {
   #releasedBeat: number | undefined;
   /** Whether nobody else has sent since the same run held the lock before. */
   isContinued = false;
-  /** The heartbeats that have not ended. */
   readonly #beating = new Set<Promise<unknown>>();
   #rejections = 0;
   /** The error of a database that has rejected too many heartbeats. */

@@ -12,7 +12,6 @@ export interface SenderSettings extends LockTimes {
   store: OpenStore;
   /** Aborted when the outbox is closed. */
   closed: AbortSignal;
-  /** The requests that are under way. */
   inFlight: InFlight;
   onWait?: OnWait | undefined;
 }

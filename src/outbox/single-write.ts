@@ -112,7 +112,6 @@ class LostFromView extends StocklotError {
   }
 }
 
-/** How a write is booked. */
 export interface BookOptions {
   signal: AbortSignal;
   /** When sending ends, by the monotonic clock. */
@@ -160,8 +159,9 @@ export async function bookOnce(
     stopTimer();
   }
   if (booked) return booked;
-  const happened = `other processes took over the outbox ${MAX_TAKEOVERS} times`;
-  throw new ConnectionError(`${METHOD}: ${happened}. Nothing was added. Try again when no other process sends.`);
+  throw new ConnectionError(
+    `${METHOD}: other processes took over the outbox again and again. Nothing was added. Try again.`,
+  );
 }
 
 /** Sends the earlier writes of the item. Then returns why the write may not be added; `undefined` if it may. */

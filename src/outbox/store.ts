@@ -86,7 +86,6 @@ const CHANGED = ["state", "settledAt", "resolvedAt", "resolvedFrom", "result", "
 /** The fields of an entry that change. */
 export type EntryChange = Partial<Pick<StoredEntry, (typeof CHANGED)[number]>>;
 
-/** An entry, by its key. */
 type Keyed = Pick<StoredEntry, "key">;
 
 /** The values that a change expects. If the entry has other values by now, it is not changed. */
@@ -139,7 +138,6 @@ export interface StoreUser {
   settleMs?: number | undefined;
 }
 
-/** See `OpenStore.add`. */
 interface AddOptions {
   replaceRejected?: boolean | undefined;
   /** The path of an entry in the arguments, for messages. */
@@ -456,7 +454,6 @@ export class OpenStore {
     return rows.length > 0;
   }
 
-  /** Releases the lock. */
   async releaseLock(sender: string): Promise<void> {
     await this.#update({
       table: this.names.store,
@@ -535,7 +532,6 @@ export class OpenStore {
   }
 }
 
-/** Adds the numbers of entries by state. */
 function addTo(counts: Partial<Record<OutboxState, number>>, rows: readonly SqlRow[]): void {
   for (const { state, entries } of rows) {
     const known = uncheckedAs<OutboxState>(state);
@@ -564,7 +560,6 @@ const entryOfRow = (row: SqlRow): StoredEntry => {
   return uncheckedAs<StoredEntry>(Object.fromEntries(fields));
 };
 
-/** The version of the tables. */
 const TABLES_VERSION = 5;
 
 const TABLE_EXISTS = {

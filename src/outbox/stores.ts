@@ -27,7 +27,6 @@ export interface StoreUse {
   existing?: "read" | "change" | undefined;
 }
 
-/** How a store is opened. */
 export interface OpenSettings extends StoreUser {
   /** Ends the wait for the store. */
   signal: AbortSignal;
@@ -35,7 +34,6 @@ export interface OpenSettings extends StoreUser {
   onConnection?: () => void;
 }
 
-/** A store that was opened. */
 export interface Opened {
   store: OpenStore;
   /** The service of the store; `undefined` if none is recorded, or if the store is only read. */
