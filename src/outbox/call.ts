@@ -8,7 +8,7 @@ import { isIdempotent, methodOf, type OutboxOperation } from "../writes/operatio
 import { concernsAllWrites, isRefusal } from "../writes/refusal.js";
 import { inputOf, type StoredEntry } from "./entry.js";
 
-/** What a call asks of its run. */
+/** The part of a run that a call uses. */
 export interface AttemptGate {
   client: InventoryClient;
   /** Stores that an attempt begins. Returns the entry as it is then; `undefined` if the attempt must not begin. */
@@ -63,7 +63,7 @@ export async function callForEntry(gate: AttemptGate, before: StoredEntry): Prom
   let beginning: Promise<unknown> = Promise.resolve();
   let takenBack: Promise<unknown> = Promise.resolve();
   let endRequest = () => {};
-  const begin = async (clockAheadMs: number | undefined) => {
+  const markSending = async (clockAheadMs: number | undefined) => {
     const begun = await gate.markSending(entry, clockAheadMs ?? null);
     if (!begun) throw new Interrupted();
     entry = begun;
@@ -76,7 +76,7 @@ export async function callForEntry(gate: AttemptGate, before: StoredEntry): Prom
     async beforeSend({ clockAheadMs }) {
       await takenBack;
       wasSent = false;
-      beginning = begin(clockAheadMs);
+      beginning = markSending(clockAheadMs);
       await beginning;
       return () => {
         if (!gate.mayBegin()) throw new Interrupted();

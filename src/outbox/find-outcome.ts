@@ -8,7 +8,7 @@ import { inputOf, type StoredEntry } from "./entry.js";
 import { hasMark, markOf, showsMark } from "./marks.js";
 import type { OpenStore } from "./store.js";
 
-/** What the service shows of a write whose outcome is not known and that can no longer take effect. */
+/** The result of looking up a write that can no longer take effect. */
 export type LookUpResult =
   | { outcome: "applied"; result: object }
   /** The write was not applied. */

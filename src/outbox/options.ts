@@ -142,7 +142,7 @@ export interface OutboxWatchOptions extends OutboxRunOptions {
 /** The shortest lease, in ms. A shorter lease could end before anything is sent. */
 const MIN_LEASE_MS = 10;
 
-/** With an infinite `settleMs`, no outcome would ever be decided. */
+/** A finite time: if `settleMs` were infinite, no outcome would ever be decided. */
 const finiteMsSchema = () =>
   valueThat<number>((value) => Number.isFinite(value) && Number(value) >= 0, "must be finite");
 

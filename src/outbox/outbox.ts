@@ -81,7 +81,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
   return new Outbox(given);
 }
 
-/** What a caller may do while no other process sends. */
+/** The actions of a caller while no other process sends. */
 export interface SenderAccess {
   /** Aborted when nothing more may be sent. */
   signal: AbortSignal;
@@ -140,7 +140,7 @@ export class Outbox {
   }
 
   /**
-   * Stores writes durably, all in one transaction. Writes that were added before are not changed, except rejected ones with
+   * Stores writes durably, all in one transaction. Writes that were added before are not changed, except rejected writes with
    * `replaceRejected`.
    *
    * @returns the stored entries, in the same order.
@@ -219,7 +219,7 @@ export class Outbox {
     for await (const stored of store.list({ state, lane: item && laneOf(item) })) yield entryOf(stored);
   }
 
-  /** Counts the entries by state, pruned ones included. It sends no request. */
+  /** Counts the entries by state, including pruned entries. It sends no request. */
   async summary(): Promise<OutboxSummary> {
     const { oldestUnsettledAt, toSend: _, ...states } = await this.read((store) => store.count());
     const oldestUnsettledMs = oldestUnsettledAt === null ? null : Math.max(0, Date.now() - oldestUnsettledAt);

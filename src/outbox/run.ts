@@ -37,9 +37,9 @@ import type { EntryChange, OpenStore, SendFilter } from "./store.js";
  *                            attempt has taken effect, or never will. What follows depends on the operation:
  *     update, discontinue    calls the method again: a second call changes nothing
  *     create                 reads the item: applied if it is as sent, otherwise calls the method again: a SKU is unique
- *     receive                looks up the lot, among those above the highest number that was seen when the receipt was sent:
- *                            applied if it is found, pending if it is absent, unknown if it is unclear
- *     move, issue            unknown: the service has no list of them
+ *     receive                looks up the lot, above the highest record number that was seen when the receipt was sent:
+ *                            applied if the lot is found, pending if it is absent, unknown if that is unclear
+ *     move, issue            unknown: the service has no list of moves and issues
  *   unknown                  leaves the item alone, until a person has decided
  *
  *   end of a call            then the entry is
@@ -49,7 +49,7 @@ import type { EntryChange, OpenStore, SendFilter } from "./store.js";
  *   uncertain                sending; after the second time the item is left alone until the next run
  *   failed, fails-for-all    pending, or sending if an attempt before this call may have been applied. The item is left alone
  *                            until the next run. After `fails-for-all`, the run ends
- *   interrupted              the same, without an error
+ *   interrupted              as after `failed`, but without an error
  *
  *   signal           is aborted by                                   ends
  *   closed           `outbox.close()`                                the period
@@ -65,11 +65,11 @@ import type { EntryChange, OpenStore, SendFilter } from "./store.js";
  *                    after the end of the requests in flight; one    requests is stored
  *                    lease after lock.lost
  *
- * `settleMs` counts from no stored time. For an entry that was `sending` before this run began, it counts from the begin of the
- * run: the process that sent the entry had lost the lock before.
+ * `settleMs` does not count from a stored time. If an entry was `sending` before this run began, `settleMs` counts from the
+ * start of the run: the process that sent the entry had lost the lock before.
  */
 
-/** How many items may be worked on at once, waiting ones included. If more have an uncertain outcome, the service has a problem. */
+/** The most items that are worked on or wait at once. If more have an uncertain outcome, the service has a problem. */
 const MAX_BUSY = 100;
 const POLL_MS = 500;
 /** The delay before the last reading of a look-up, in ms: a list may lack a record for a moment. */
@@ -78,10 +78,10 @@ const LOOK_AGAIN_MS = 1_000;
 const MAX_UNCERTAIN = 2;
 /** After how many receipts the highest record number is read again. Fewer than a page has lots, so a look-up reads few pages. */
 const RECEIPTS_PER_READING = 100;
-/** How often the database may reject a change before the run ends with its error. Fewer could leave an outcome unstored. */
+/** How often the database may reject a change before the run ends. An outcome that is not stored may become `unknown`. */
 const MAX_CHANGE_REJECTIONS = { lasting: 5, passing: 60 } as const;
 
-/** What a run has counted so far. */
+/** The counts of a run so far. */
 type Results = Record<"applied" | "rejected" | "unknown" | "requests", number>;
 
 const noResults = (): Results => ({ applied: 0, rejected: 0, unknown: 0, requests: 0 });
@@ -108,7 +108,7 @@ export async function runEntries(settings: SenderSettings, options: OutboxRunOpt
   return { applied, rejected, unknown, pending, requests, durationMs: monotonicNowMs() - startedAt };
 }
 
-/** How far one item is worked on. */
+/** The limits of the work on one item. */
 interface ItemLimits {
   /** When the work must end, by the monotonic clock. */
   until: number;
@@ -388,7 +388,7 @@ class OutboxRun implements AttemptGate {
     const attempt = { ...this.#lock.expectedRow, sentAt: Date.now(), clockAheadMs, lastRecNo };
     const begun = await this.#persistently(() => this.#store.markSending(entry, attempt));
     if (begun) this.#lock.addSent(entry.key);
-    // The store has refused the attempt: this process may have lost the lock, or the database may have lost commits.
+    // The attempt must not begin: this process may have lost the lock, or the database may have lost commits.
     else await this.#persistently(() => this.#lock.confirm());
     return begun;
   }
@@ -413,15 +413,15 @@ class OutboxRun implements AttemptGate {
    * that the database rejects is repeated only a few times. Every action may be repeated without harm.
    */
   async #persistently<T>(action: () => Promise<T>): Promise<T> {
-    const refusals = { lasting: 0, passing: 0 };
+    const rejections = { lasting: 0, passing: 0 };
     for (let waitMs = 50; ; waitMs *= 2) {
       try {
         return await action();
       } catch (error) {
-        const refusal = rejectionOf(error);
-        if (refusal) refusals[refusal] += 1;
-        const isRefused = refusal !== undefined && refusals[refusal] >= MAX_CHANGE_REJECTIONS[refusal];
-        if (!this.#lock.isHeld || this.#store.isEnded() || isRefused) throw error;
+        const rejection = rejectionOf(error);
+        if (rejection) rejections[rejection] += 1;
+        const isTooMany = rejection !== undefined && rejections[rejection] >= MAX_CHANGE_REJECTIONS[rejection];
+        if (!this.#lock.isHeld || this.#store.isEnded() || isTooMany) throw error;
       }
       await sleep(Math.min(waitMs, 1_000), this.lost);
     }

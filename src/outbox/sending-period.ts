@@ -6,7 +6,7 @@ import { errorJson } from "./entry.js";
 import { type LockTimes, type OnWait, SenderLock } from "./sender-lock.js";
 import type { OpenStore } from "./store.js";
 
-/** What a process needs to become the sender. */
+/** The settings with which a process becomes the sender. */
 export interface SenderSettings extends LockTimes {
   client: InventoryClient;
   store: OpenStore;
@@ -92,5 +92,5 @@ export class SendingPeriod {
 /** Why an entry that was bound to an earlier sender is canceled. */
 export const NOT_SENT_IN_TIME = {
   name: "StaleEntry",
-  message: "It was not sent while the apply that added it ran, and what it is based on may have changed since.",
+  message: "The write was not sent while the call that added it ran, and the stock may have changed since.",
 };

@@ -12,7 +12,7 @@ import { entryOf, inputOf, newEntry, type OutboxEntry, type OutboxEntryInput, ty
 import { withoutMark } from "./marks.js";
 import { MAX_TAKEOVERS, type Outbox, type SenderAccess } from "./outbox.js";
 
-/** What an outbox knows about a write that is to be added. */
+/** The state of an outbox for a write that is to be added. */
 export type KnownWrite =
   /**
    * `stored`, `other-input`: the key is stored, with the same operation and input, or with others. `blocked`: `entry` is an
@@ -22,7 +22,7 @@ export type KnownWrite =
   /** The key is new. `equals`: recent entries under other keys with the same operation and input that may be applied. */
   | { is: "new"; equals: OutboxEntry[] };
 
-/** What became of a write. `equal`: nothing was added, since `entry` is equal and not among `besides`. */
+/** The result of `bookOnce`. `equal`: nothing was added, since `entry` is equal and not among `besides`. */
 export interface Booked {
   is: "booked" | "equal" | Exclude<KnownWrite["is"], "new">;
   entry: OutboxEntry;
@@ -194,9 +194,9 @@ async function cancelUnsent(outbox: Outbox, key: string): Promise<void> {
   });
 }
 
-/** Stores that a person has declined a write, unless its key is known. The key stays declined. */
+/** Stores that a person has refused a write, unless its key is known. The key stays refused. */
 export async function decline(outbox: Outbox, given: OutboxEntryInput): Promise<OutboxEntry> {
-  const reason = { name: "Refused", message: "A person has refused it." };
+  const reason = { name: "Refused", message: "A person has refused this write." };
   return givenOf(entryOf(await outbox.addCanceled(METHOD, given, reason)));
 }
 

@@ -25,7 +25,7 @@ export interface TableNames {
   entries: string;
 }
 
-/** The fields of a new entry, and those that a run fills in. */
+/** The fields of a new entry, and the fields that are set later. */
 const ADDED = ["key", "operation", "lane", "input", "inputHash", "addedAt", "boundTo"] as const;
 const OTHERS = [
   "sequence",
@@ -173,7 +173,7 @@ export class OpenStore {
     readonly isEnded: () => boolean = () => false,
   ) {}
 
-  /** The same store, whose waits end when the signal aborts. */
+  /** Returns the same store. Its waits end when the signal aborts. */
   endingWith(signal: AbortSignal): OpenStore {
     const isEnded = () => signal.aborted || this.isEnded();
     return new OpenStore(this.id, endingWith(this.database, signal), this.names, isEnded);

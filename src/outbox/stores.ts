@@ -63,8 +63,8 @@ const sqliteOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject({ path: sq
  * Stores an outbox in an SQLite database, for processes of one machine. A commit waits until it is on the disk. The tables
  * are `stocklot_outbox_entries` and `stocklot_outbox_store`.
  *
- * The database is the file together with those that end in `-wal` and `-shm`. It must be on a local disk, and must not be
- * copied while it is open; use `VACUUM INTO` for a copy.
+ * The database is the file together with the files that end in `-wal` and `-shm`. They must be on a local disk, and must not be
+ * copied while the database is open; use `VACUUM INTO` for a copy.
  *
  * The driver is `node:sqlite` if Node.js has it (22.13 and later), otherwise the package `@photostructure/sqlite`.
  *
