@@ -8,7 +8,7 @@ import type { ServiceAccount } from "../storage/service.js";
 
 export const PLAN_FORMAT = { format: "stocklot plan", version: 2 } as const;
 
-/** The begin of every plan's document. */
+/** The first fields of every plan's document. */
 export type PlanHead<Kind extends string> = typeof PLAN_FORMAT & {
   kind: Kind;
   /** Random; part of the keys in the outbox. */

@@ -218,7 +218,7 @@ function isOtherNotation(one: TextReading, other: TextReading): boolean {
 
 const isSameTime = (one: TextReading, other: TextReading) => one.time !== undefined && one.time === other.time;
 
-/** `12345678901234567890` becomes `1.23457E+19`, or has zeros behind its fifteenth digit. */
+/** Whether a number is rounded from another: `12345678901234567890` becomes `1.23457E+19`, or ends in zeros. */
 function isRoundedFrom({ numbers, roundedTo }: TextReading, exact: TextReading): boolean {
   if (roundedTo === undefined) return false;
   const places = Math.min(roundedTo, KEPT_DIGITS);

@@ -39,7 +39,7 @@ import { readBookLots } from "./snapshot.js";
  * If the service does not sort lots, one reading of the whole warehouse serves all items that follow, until it is too old.
  */
 
-/** What `plan.apply` of a stock count did. Each group has a reason. */
+/** The result of `plan.apply` for a stock count. Each group that is not applied has a reason. */
 export interface CountPlanReport {
   /** Number of groups that were corrected. */
   applied: number;

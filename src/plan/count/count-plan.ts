@@ -38,7 +38,7 @@ function requestsForCount({ changes }: CountPlanContent): number {
  * @experimental
  */
 export class CountPlan extends Plan<CountPlanCounts, CountChange, BlockedGroup> {
-  /** What is planned. */
+  /** The kind of the plan. */
   readonly kind = "count";
   readonly #content: CountPlanContent;
 

@@ -64,7 +64,7 @@ interface CountedRows {
   mistakable: ReadonlyMap<CountedGroup, CountGroup>;
 }
 
-/** Reads and checks all rows. Throws one `InputValidationError` that lists every wrong one. */
+/** Reads and checks all rows. Throws one `InputValidationError` that lists every wrong row. */
 export async function readCountedRows(
   counted: Iterable<unknown> | AsyncIterable<unknown>,
   { signal, known, sheetOf }: CountedSource,

@@ -57,7 +57,7 @@ export function bookLotOf(lot: Lot): BookLot | undefined {
 const EMPTY = { spot: "", received: "", serial: "", associate: "" };
 const LEFT_OUT = { ...EMPTY, serial2: null, rFIDTag: null, hold: false, jobID: 0 };
 
-/** Lots by the comparable SKU of their item. */
+/** Groups lots by the comparable SKU of their item. */
 export const lotsByItem = <L extends Pick<Lot, "shortID">>(lots: Iterable<L>): Map<string, L[]> =>
   groupBy(lots, ({ shortID }) => comparableSku(shortID));
 
@@ -65,7 +65,7 @@ export const lotsByItem = <L extends Pick<Lot, "shortID">>(lots: Iterable<L>): M
 export const isInGroup = ({ spot, serial }: CountGroup, lot: Pick<Lot, "spot" | "serial">): boolean =>
   (spot === undefined || (lot.spot ?? "") === spot) && (serial === undefined || (lot.serial ?? "") === serial);
 
-/** The lots of a group among those of its item, the oldest first. */
+/** Returns the lots of a group among the lots of its item, the oldest first. */
 export function lotsOfGroup(group: CountGroup, lots: readonly BookLot[] = []): BookLot[] {
   const members = lots.filter((lot) => isInGroup(group, lot));
   return members.sort((one, other) => receivedAt(one) - receivedAt(other) || one.recNo - other.recNo);

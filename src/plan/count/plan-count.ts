@@ -38,7 +38,7 @@ export interface PlanCountOptions {
   snapshot: CountSnapshot | string;
   /** The lines that people counted. Stock without a row was not counted, and stays as it is. */
   counted: Iterable<CountedRow> | AsyncIterable<CountedRow>;
-  /** Reason codes of the service for the corrections. Its document does not list any. */
+  /** Reason codes of the service for the corrections. The document of the service lists none. */
   reasonCodes: {
     /** Code of receives: more was counted than is in the books. */
     surplus: number;
@@ -196,7 +196,7 @@ interface Books {
   newGroups: boolean;
 }
 
-/** The rows, sorted by a comparison with the lots alone. */
+/** The results of comparing the rows with the lots alone. */
 interface JudgedRows {
   /** Why rows are blocked. */
   reasons: Map<CountedGroup, string>;

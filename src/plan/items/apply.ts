@@ -40,7 +40,7 @@ import type { ItemChange, ItemPlanContent, ReportedItem } from "./document.js";
  * another form, the item is stale, and the next plan compares it again. A value that is still the old value is not such a form.
  */
 
-/** What `plan.apply` of an item plan did. */
+/** The result of `plan.apply` for an item plan. */
 export interface ItemPlanReport {
   /** Items that were written, or that were as desired, no matter who wrote them. */
   applied: number;
@@ -65,7 +65,7 @@ const CONCURRENCY = 4;
 const MAX_CLOCK_LAG_MS = 120_000;
 /** `Date` headers are in seconds, and a response takes its time. */
 const CLOCK_TOLERANCE_MS = 3_000;
-/** With fewer items, each is read by itself, since the list of modified items takes two requests. */
+/** If fewer items are read again, each is read by itself, since the list of modified items takes two requests. */
 const MIN_FOR_LIST = 3;
 /** How often an item is read and written. */
 const MAX_ITEM_ATTEMPTS = 2;

@@ -40,7 +40,7 @@ export interface DesiredItems {
 /** Fields that the service sets, whatever is sent. */
 const SET_BY_SERVICE = new Set(["partNo", "created", "createdBy", "modified"]);
 
-/** Reads and checks all rows. Throws one `InputValidationError` that lists every wrong one. */
+/** Reads and checks all rows. Throws one `InputValidationError` that lists every wrong row. */
 export async function readDesiredItems(
   desired: Iterable<unknown> | AsyncIterable<unknown>,
   signal: AbortSignal | null | undefined,

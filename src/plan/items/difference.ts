@@ -11,7 +11,7 @@ export interface DifferenceOptions {
   comparison: Comparison;
   /** Whether an active item without a row is to be discontinued. */
   isDropped(item: Item): boolean;
-  /** Whether the item counts for the share of discontinued ones. */
+  /** Whether the item counts for `maxDiscontinuedShare`. */
   isOwned(item: Item): boolean;
 }
 
@@ -27,7 +27,7 @@ export class ItemDifference {
   unchanged = 0;
   /** How many items the service lists. */
   items = 0;
-  /** Active items that count for the share of discontinued ones. */
+  /** The number of active items that count for `maxDiscontinuedShare`. */
   owned = 0;
   /** The SKU of each item, by part number. */
   readonly skuOfPartNo = new Map<number, string>();

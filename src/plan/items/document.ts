@@ -48,7 +48,7 @@ export interface ItemPlanCounts {
 
 /** The content of an item plan. */
 export interface ItemPlanContent extends PlanHead<"items"> {
-  /** How many items the service listed, discontinued ones included. */
+  /** How many items the service listed, including discontinued items. */
   items: number;
   /** How many requests it took to read the stock levels of the items to discontinue, not counting requests for the items. */
   levelRequests: number;

@@ -17,7 +17,7 @@ const itemApplyOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject(applyOp
  * @experimental
  */
 export class ItemPlan extends Plan<ItemPlanCounts, ItemChange, ReportedItem> {
-  /** What is planned. */
+  /** The kind of the plan. */
   readonly kind = "items";
   readonly #content: ItemPlanContent;
 

@@ -32,12 +32,12 @@ export interface PlanItemsOptions {
    */
   fields?: readonly string[] | undefined;
   /**
-   * What happens to active items of the service that are not in `desired`.
+   * Whether active items of the service that are not in `desired` are kept or discontinued.
    * @default "keep"
    */
   absent?: "keep" | "discontinue" | undefined;
   /**
-   * Only items for which it returns true may be discontinued. Required with `absent: "discontinue"`.
+   * Only items for which this function returns true may be discontinued. Required with `absent: "discontinue"`.
    * @default every item counts for `maxDiscontinuedShare`
    */
   owns?: ((item: Item) => boolean) | undefined;
@@ -48,7 +48,7 @@ export interface PlanItemsOptions {
    */
   maxDiscontinuedShare?: number | undefined;
   /**
-   * Also discontinues items with stock or open quantities in a warehouse that the client may read. Otherwise they are
+   * Whether items with stock or open quantities, in a warehouse that the client may read, are discontinued. By default, they are
    * blocked.
    * @default false
    */
@@ -143,7 +143,7 @@ export async function planItems(options: PlanItemsOptions): Promise<ItemPlan> {
     return quantities === "";
   });
   assertDiscontinuedShare(allowed.length, difference.owned, maxDiscontinuedShare);
-  // Creates first: an item that the service takes for a created one must not be discontinued.
+  // Creates come first: an item that the service takes for a created item must not be discontinued.
   changes.sort((one, other) => Number(other.operation === "create") - Number(one.operation === "create"));
   for (const item of allowed) changes.push(discontinueChange(item, difference.absent.has(item)));
   const count = (name: string) => changes.reduce((sum, { operation }) => sum + Number(operation === name), 0);
