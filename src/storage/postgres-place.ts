@@ -20,7 +20,7 @@ export interface PostgresQuery {
   values?: unknown[];
   /** Values are read as strings, so that type parsers of the program have no effect here. */
   types: {
-    /** Returns the parser of a column: here one whose result is the string that the server writes for the value. */
+    /** Returns the parser of a column. Each parser returns the string that the server writes for the value. */
     getTypeParser(type: number): (value: never) => string;
   };
 }

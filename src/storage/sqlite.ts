@@ -127,7 +127,7 @@ interface OpenedFile {
 /** Where a file is opened from. */
 interface Source {
   driver: SqliteDriver;
-  /** The address with which SQLite reads the file alone. Only right while nobody writes to it. */
+  /** The address with which SQLite reads only the file itself. It is safe only while nobody writes to the file. */
   address: string;
   /** Returns a value that differs after every write to the file; `undefined` if there is no file, or if it has a log. */
   stamp(): string | undefined;
@@ -142,8 +142,8 @@ function openFile({ driver, address, stamp }: Source, options: SqliteOptions): O
   } catch (error) {
     // A user who may not write into the folder cannot create the files that readers and writers share. If there is no log,
     // nobody writes, and the file alone is the database.
-    const isRefused = [SQLITE_CANTOPEN, SQLITE_READONLY].includes(resultCodeOf(error) ?? 0);
-    if (!isRefused || before === undefined || stamp() !== before) throw error;
+    const isDenied = [SQLITE_CANTOPEN, SQLITE_READONLY].includes(resultCodeOf(error) ?? 0);
+    if (!isDenied || before === undefined || stamp() !== before) throw error;
     const file = openWith(driver, address, options);
     return openedFile(file, () => stamp() === before);
   }

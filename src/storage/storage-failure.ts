@@ -45,7 +45,7 @@ export function ineffectiveCommand(
   );
 }
 
-/** Conditions that end by themselves: locks, conflicts, resources, a server that starts, ends or is not the primary one. */
+/** Conditions that end by themselves: locks, conflicts, resources, a server that starts, ends or is not the primary server. */
 const PASSING_STATES = /^(?:08|25006|40|53|55|57|58|XX)/;
 /** Passing failures in which the server works but rejects this command. */
 const WORKING_STATES = /^(?:40|53|55|57014|58|XX)/;
