@@ -21,8 +21,8 @@ export const sortProbe = {
 /** More than clocks can differ, but still a date that a database can store. */
 const TEN_YEARS_MS = 10 * 365 * 24 * 60 * 60 * 1000;
 
-/** What a list answered to `modifiedSince`. */
-interface Answer {
+/** The response of a list to `modifiedSince`. */
+interface ProbeAnswer {
   page?: Page<object>;
   error?: unknown;
 }
@@ -37,7 +37,7 @@ export const modifiedSinceProbe = {
    * - it rejects the date or the parameter (400, 501): ignored
    * - it fails otherwise: not known
    */
-  conclude({ page, error }: Answer): "honoured" | "ignored" | undefined {
+  conclude({ page, error }: ProbeAnswer): "honoured" | "ignored" | undefined {
     if (page) return page.value.length > 0 ? "ignored" : "honoured";
     return error instanceof BadRequestError || error instanceof NotImplementedError ? "ignored" : undefined;
   },
@@ -52,7 +52,7 @@ export const isRefusalOfDate = (error: unknown): boolean =>
   error instanceof ApiError && (error.status === 400 || error.status >= 500);
 
 /** A page of records since a date, or the refusal. Throws what does not depend on the date. */
-export async function answerOf(read: Promise<Page<object>>): Promise<Answer> {
+export async function answerOf(read: Promise<Page<object>>): Promise<ProbeAnswer> {
   try {
     return { page: await read };
   } catch (error) {

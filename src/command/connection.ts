@@ -4,7 +4,7 @@ import { Command, Option } from "commander";
 import { type ClientOptions, InventoryClient, type Logger } from "../client/index.js";
 import { fieldOf } from "../shared/unknown.js";
 import { CommandError, durationOption, EXIT, failureOrInterruption, integerOption, interruptSignal } from "./exit.js";
-import { readInput } from "./files.js";
+import { readInputFile } from "./files.js";
 import { noteWaiting, tell } from "./terminal.js";
 
 /** The options that every command that connects to the service takes. */
@@ -123,7 +123,7 @@ export async function withClient(
 /** Undefined if the client is to read the variable, or to report that there is none. */
 async function clientSecret({ clientSecretFile: file }: ConnectionFlags): Promise<string | undefined> {
   if (file !== undefined) {
-    const text = readInput(file, "--client-secret-file: ").toString();
+    const text = readInputFile(file, "--client-secret-file: ").toString();
     // Editors and shells add a byte order mark and line breaks, which are not part of the secret.
     const secret = text.replace(/^\uFEFF/, "").trim();
     if (secret === "") throw new CommandError(`--client-secret-file: ${file} is empty.`);

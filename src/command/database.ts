@@ -24,14 +24,14 @@ export function postgresAddress(what: string, address: string): string {
   throw new CommandError(`${what} must not contain a password, ${advice}`);
 }
 
-/** In doubt it has one: a password may contain characters that do not belong into a URL. */
+/** Whether an address may have a password. True in doubt, since a password may contain characters that no URL allows. */
 function hasPassword(address: string): boolean {
   if (/[?&]\w*password=/i.test(address)) return true;
   const url = parseUrl(address);
   return url ? url.password !== "" : /^\w+:\/\/[^@/]*:.*@/s.test(address);
 }
 
-/** What is done with an outbox. Only `create` creates one; `read` changes nothing. */
+/** How an outbox is opened. Only `create` creates one; `read` changes nothing. */
 export type OutboxUse = "create" | "change" | "read";
 
 /**

@@ -43,18 +43,18 @@ export function exitCodeOf(error: unknown): number {
   return isRefused ? EXIT.usage : EXIT.failure;
 }
 
-/** What is written to standard error if a command fails. An address in the place of a file may have a password. */
+/** Returns the text for standard error if a command fails. It is redacted, since an address instead of a file may have a password. */
 export const failureMessage = (error: unknown): string => redact(describeFailure(error));
 
 function describeFailure(error: unknown): string {
   if (isSystemError(error)) return describeSystemError(error);
   if (error instanceof CommandError) return error.message;
-  // One line: a line break of the service's could begin a line that looks like one of this command.
+  // In one line: after a line break, a text of the service could look like a line of this command.
   if (StocklotError.is(error)) return printable(forCommand(error.message).replace(/\s*[\r\n]\s*/g, " "));
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
-/** Without the advice that only a program can follow. */
+/** Removes advice that only a program can follow. */
 const forCommand = (message: string) =>
   message.replace(/,? or pass a dispatcher with (?:connect: \{ ca \}|[^.]*)(?=\.)/g, "");
 
@@ -110,7 +110,7 @@ export function interruptSignal(): AbortSignal {
   return controller.signal;
 }
 
-/** What a command fails with: the interruption, if there was one, with what to do next; otherwise the error. */
+/** Returns the error with which a command fails: after an interruption, one that says what to do next. */
 export function failureOrInterruption(error: unknown, { reason }: AbortSignal, advice?: string): unknown {
   if (!(reason instanceof CommandError)) return error;
   return advice === undefined ? reason : new CommandError(`${reason.message}; ${advice}`, reason.exitCode);

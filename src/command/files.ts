@@ -9,7 +9,7 @@ import { CommandError, EXIT, failureMessage } from "./exit.js";
  *
  * @param option in front of the message, if an option names it
  */
-export function readInput(path: string, option = ""): Buffer {
+export function readInputFile(path: string, option = ""): Buffer {
   try {
     return readFileSync(path);
   } catch (error) {
@@ -79,7 +79,7 @@ export async function writeFile<T>(
       }),
     );
     await file.datasync();
-    // Not all file systems allow permissions to be changed.
+    // Some file systems do not allow permissions to be changed.
     if (mode !== undefined && mode !== ((await file.stat()).mode & 0o777)) await file.chmod(mode);
     await file.close();
     assertNotReplaced(option, name, replacing);

@@ -69,13 +69,13 @@ function showItems(shortIDs: string[], flags: GetFlags): Promise<void> {
   });
 }
 
-const QUANTITIES = ["available", "inStock", "onOrder", "onHold", "committed", "packed", "aSN"] as const;
+const QUANTITY_NAMES = ["available", "inStock", "onOrder", "onHold", "committed", "packed", "aSN"] as const;
 
 function describeStock({ item, stockLevel, lots, hidden }: FoundStock, wid: number | undefined): string {
   const bold = (text: string) => painter(process.stdout)("bold", text);
   const { partNo, shortID, description, category, uOM, discontinued } = item;
   const where = wid === undefined ? "all warehouses" : `warehouse ${wid}`;
-  const quantities = stockLevel && table(QUANTITIES, [QUANTITIES.map((name) => stockLevel[name])]);
+  const quantities = stockLevel && table(QUANTITY_NAMES, [QUANTITY_NAMES.map((name) => stockLevel[name])]);
   return [
     `${bold(printable(shortID))}  ${printable(description)}`,
     `partNo ${partNo}, category ${category}, unit ${printable(uOM)}${discontinued ? ", discontinued" : ""}`,

@@ -5,7 +5,7 @@ const HELP_WIDTH = 80;
 
 const EXIT_CODES = { 0: "done", 2: "wrong use; nothing was sent", 130: "interrupted" };
 
-/** What the help of a command says after its options: its exit codes, besides those of every command, and an example. */
+/** Returns the end of a command's help: its own exit codes and an example. */
 export function withHelp(command: Command, exitCodes: Readonly<Record<number, string>>, ...example: string[]): Command {
   const codes = Object.entries({ ...EXIT_CODES, ...exitCodes }).map(
     ([code, meaning]) => `  ${code.padEnd(4)} ${wrapped(meaning, 7, HELP_WIDTH)}`,
@@ -34,13 +34,13 @@ export function arrangeHelp(command: Command): void {
   const required = command.options.filter(({ mandatory }) => mandatory).map(({ flags }) => flags);
   const hasOptions = command.options.some(({ mandatory, hidden }) => !mandatory && !hidden);
   const words = [...command.registeredArguments.map(argumentTerm), ...required, ...(hasOptions ? ["[options]"] : [])];
-  const start = `Usage: stocklot ${nameOf(command)} `;
+  const start = `Usage: stocklot ${fullNameOf(command)} `;
   command.usage(wrapped(words.join(" "), start.length, HELP_WIDTH));
 }
 
-/** With that of the command above it. */
-const nameOf = (command: Command): string =>
-  command.parent?.parent ? `${nameOf(command.parent)} ${command.name()}` : command.name();
+/** Returns the name of a command together with the names of the commands above it. */
+const fullNameOf = (command: Command): string =>
+  command.parent?.parent ? `${fullNameOf(command.parent)} ${command.name()}` : command.name();
 
 const argumentTerm = (argument: Argument) => {
   const name = argument.name() + (argument.variadic ? "..." : "");

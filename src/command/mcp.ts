@@ -71,9 +71,9 @@ async function serveTools(flags: McpFlags): Promise<void> {
     onError: (error) => tell(`stocklot: ${failureMessage(error)}`),
     times: TIMES,
   };
-  const { serve } = await import("../mcp/index.js");
+  const { serveRoom } = await import("../mcp/index.js");
   try {
-    await serve(room, { input: process.stdin, output }, interruptSignal());
+    await serveRoom(room, { input: process.stdin, output }, interruptSignal());
   } finally {
     process.stdin.destroy();
     await outbox?.close();

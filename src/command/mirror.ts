@@ -74,7 +74,7 @@ async function mirrorRecords(flags: MirrorFlags): Promise<void> {
   const work = async (client: InventoryClient, signal: AbortSignal) => {
     const { warehouses = await savedWarehouses(sink, flags) } = flags;
     const mirror = createMirror({ client, sink, warehouses, history });
-    const onReport = (report: MirrorReport) => printReport(report, json);
+    const onReport = (report: MirrorReport) => printMirrorReport(report, json);
     if (everyMs === undefined)
       return onReport(
         await withProgress((progress) =>
@@ -105,7 +105,7 @@ async function savedWarehouses(sink: MirrorSink, { sqlite }: MirrorFlags): Promi
   return saved.length === 0 ? undefined : saved;
 }
 
-/** What the copy says of itself and of these warehouses; that every list was never read if there is none. */
+/** Returns the status of the copy, with these warehouses. If there is no copy, every list counts as never read. */
 async function statusOf(sink: MirrorSink, warehouses: readonly number[] = []): Promise<MirrorListStatus[]> {
   const database = await sink.openReader();
   try {
@@ -128,7 +128,7 @@ function sinkOf({ sqlite, postgres }: MirrorFlags): MirrorSink {
   throw new CommandError("--sqlite or --postgres is required.");
 }
 
-async function printReport(report: MirrorReport, json: true | undefined): Promise<void> {
+async function printMirrorReport(report: MirrorReport, json: true | undefined): Promise<void> {
   if (json) return printJson(report);
   const lists = Object.entries(report.resources);
   const rows = lists.map(([name, list]) => [name, list.added, list.changed, list.removed, list.inCopy]);

@@ -31,7 +31,7 @@ export async function run(args: readonly string[]): Promise<number> {
   let hintFor = (_message: string) => "";
   try {
     const program = createProgram().hook("preAction", (_, command) => {
-      hintFor = (message) => hintOf(message, command);
+      hintFor = (message) => usageHintOf(message, command);
     });
     await program.parseAsync(args, { from: "user" });
     return Number(process.exitCode ?? EXIT.success);
@@ -43,7 +43,7 @@ export async function run(args: readonly string[]): Promise<number> {
   }
 }
 
-const HELP = `
+const PROGRAM_HELP = `
 First steps: stocklot sandbox serves a service to try; stocklot doctor examines
 yours. STOCKLOT_BASE_URL, STOCKLOT_CLIENT_ID and STOCKLOT_CLIENT_SECRET say
 where the service is; stocklot help connection has more.
@@ -56,7 +56,7 @@ export function createProgram(): Command {
   const stocklot = new Command("stocklot")
     .description("Look at, copy and change what the Inventory and Item Catalog Service stores.")
     .version(VERSION, "-v, --version")
-    .addHelpText("after", HELP);
+    .addHelpText("after", PROGRAM_HELP);
   const commands = [
     doctorCommand(),
     sandboxCommand(),
@@ -118,8 +118,8 @@ const CLIENT_NAMES: Readonly<Record<string, string>> = {
   postgres: "connectionString",
 };
 
-/** What sets the options of the client that a message names: an option of this subcommand, or the variable that is set. */
-function hintOf(message: string, command: Command): string {
+/** Returns what sets the client options that a message names: options of this subcommand, or variables that are set. */
+function usageHintOf(message: string, command: Command): string {
   const means = command.options.flatMap((option) => {
     const attribute = option.attributeName();
     const name = CLIENT_NAMES[attribute] ?? attribute;

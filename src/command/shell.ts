@@ -35,7 +35,7 @@ export function shellWord(word: string): string {
 /** How this command was started: npm and npx set the variable, and there is no `stocklot` on the path then. */
 const program = () => (process.env.npm_command === undefined ? ["stocklot"] : ["npx", "stocklot"]);
 
-/** What a person has to fill in: nobody has given it. */
+/** A word that a person has to fill in. */
 export interface Blank {
   blank: string;
 }

@@ -5,7 +5,7 @@ import { escapeControlCharacters, withoutControlCharacters } from "../shared/unk
 const STYLES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, magenta: 35 };
 export type Style = keyof typeof STYLES;
 
-/** What {@link painter} writes. */
+/** The styles of {@link painter}. */
 const STYLE_PATTERN = `\\u001b\\[(?:0|${Object.values(STYLES).join("|")})m`;
 
 type TerminalStream = Writable & { isTTY?: boolean; columns?: number };
@@ -22,7 +22,7 @@ export function painter({ isTTY }: TerminalStream): (style: Style, text: string)
  */
 export function harmless(text: string, isTTY = false): string {
   const kept = new RegExp(isTTY ? `(\r?\n|${STYLE_PATTERN})` : "(\r?\n)");
-  // What the pattern captures has odd indexes: it stays.
+  // Parts with odd indexes are captured by the pattern and stay as they are.
   const parts = text.split(kept).map((part, index) => (index % 2 === 1 ? part : withoutControlCharacters(part)));
   return parts.join("");
 }
@@ -71,7 +71,7 @@ const UNBROKEN_PATTERN = /^\d{4}-\d\d-\d\d[\dT:.Z-]*$/;
  */
 export function table(header: readonly string[], rows: Rows, width = terminalWidth(process.stdout)): string {
   const cellsOf = (column: number) => rows.map((row) => row[column] ?? "");
-  const columns = header.map((name, index) => columnOf(name, cellsOf(index)));
+  const columns = header.map((name, index) => tableColumn(name, cellsOf(index)));
   const total = columns.reduce((sum, column) => sum + column.width + GAP.length, -GAP.length);
   for (let excess = total - width; excess > 0; excess -= 1) {
     const breakable = columns.filter((column) => column.isBreakable && column.width > LEAST_WIDTH);
@@ -93,7 +93,7 @@ export function table(header: readonly string[], rows: Rows, width = terminalWid
 }
 
 /** The cells of a column as they are printed, its name first, and how it is set. */
-function columnOf(name: string, cells: readonly Cell[]) {
+function tableColumn(name: string, cells: readonly Cell[]) {
   const isNumeric =
     cells.some((cell) => typeof cell === "number") && cells.every((c) => c === "" || typeof c === "number");
   const shown = cells.map(printable);
@@ -126,7 +126,7 @@ export function wrapped(text: string, indent: number, width = terminalWidth(proc
   return wrappedLines(text, Math.max(20, width - indent)).join(`\n${" ".repeat(indent)}`);
 }
 
-/** One line of data. */
+/** Prints one line of data. */
 export const printable = (value: unknown): string => withoutControlCharacters(String(value ?? ""));
 
 /** A command to paste, behind its indent: a line break in it would end it. */
@@ -149,7 +149,7 @@ function fitting(text: string, stream: TerminalStream): string {
 function styledAs(line: string, text: string): string {
   let rest = text;
   const parts = line.split(new RegExp(`(${STYLE_PATTERN})`)).map((part, index) => {
-    // What the pattern captures has odd indexes.
+    // Parts with odd indexes are captured by the pattern.
     if (index % 2 === 1) return part;
     const letters = part.replace(/\s/g, "").length;
     const [taken = ""] = new RegExp(`^(?:\\s*\\S){${letters}}`).exec(rest) ?? [];
@@ -162,7 +162,7 @@ function styledAs(line: string, text: string): string {
 const REDRAW_MS = 100;
 const PLAIN_EVERY_MS = 10_000;
 
-/** What the work waits for, and until when by the monotonic clock, for the progress lines. */
+/** What the work waits for, and until when by the monotonic clock in ms, for the progress lines. */
 let waiting = { what: "", until: 0, condition: "", isLong: false };
 /** Shows the progress line again. */
 let showWaiting = () => {};
@@ -188,7 +188,7 @@ function describeWaiting(now: number): string {
 const MIN_SHOWN_WAIT_MS = 2_000;
 
 /** Reports a progress. */
-export type Progress = (text: string) => void;
+export type ProgressLine = (text: string) => void;
 
 const CLEAR_LINE = "\u001b[K";
 let isProgressShown = false;
@@ -202,7 +202,7 @@ function clearProgress(): void {
  * Does work that reports its progress in one line on standard error. On a terminal it is redrawn, and disappears at the end;
  * elsewhere it is a line every ten seconds, and one when a long wait begins.
  */
-export async function withProgress<T>(work: (progress: Progress) => Promise<T>): Promise<T> {
+export async function withProgress<T>(work: (progress: ProgressLine) => Promise<T>): Promise<T> {
   const { stderr } = process;
   let shownAt = stderr.isTTY ? 0 : monotonicNowMs();
   let text = "";
@@ -218,7 +218,7 @@ export async function withProgress<T>(work: (progress: Progress) => Promise<T>):
     if (wait !== "") shownWait = waiting.what;
     const line = printable([text, wait].filter(Boolean).join("; "));
     if (!stderr.isTTY) return tell(line);
-    // What is important comes last, and a terminal that does not know its width reports 0.
+    // The important part comes last. A terminal that does not know its width reports 0.
     const width = terminalWidth(stderr) - 1;
     stderr.write(
       `\r${[line, wait].find((one) => one !== "" && one.length <= width) ?? (wait || line).slice(0, width)}${CLEAR_LINE}`,

@@ -8,7 +8,7 @@ import { monotonicNowMs } from "../shared/time/clock.js";
 import { Questions, type Wanted } from "./question.js";
 import { type Booking, clientOf, type Room } from "./room.js";
 import { addTool, type Call, CallError, MAX_TEXT_LENGTH } from "./tool.js";
-import { entrySchema, isRefused, keySchema, shownEntry } from "./writes.js";
+import { isRefusedByPerson, keyArgument, shownEntry, shownEntrySchema } from "./writes.js";
 
 /*
  * A write is booked once, whatever an assistant does:
@@ -24,7 +24,7 @@ const outputSchema = z.object({
     .enum(["added", "known", "refused", "not-booked"])
     .describe("added: this call added the entry, whose state says what became of it; known: the key was used before"),
   reason: z.string().optional().describe("why nothing was booked"),
-  entry: entrySchema.optional().describe("the entry; if not-booked, an equal one under another key"),
+  entry: shownEntrySchema.optional().describe("the entry; if not-booked, an equal one under another key"),
   next: z.string(),
 });
 
@@ -39,9 +39,9 @@ export function addBook(server: McpServer, room: Room, outbox: Outbox): void {
   addTool(server, room, "book", {
     description:
       "Books one transaction, once. Choose a key for each transaction and use the same key whenever you call again: then nothing is booked twice. " +
-      `${room.confirms ? "A person is asked first. " : ""}Fields of input, optional ones in brackets: ${room.operations.map(fieldsOf).join(". ")}.`,
+      `${room.confirms ? "A person is asked first. " : ""}Fields of input, optional ones in brackets: ${room.operations.map(fieldNamesOf).join(". ")}.`,
     input: z.strictObject({
-      key: keySchema.describe("your own name of this transaction, the same in every repetition"),
+      key: keyArgument.describe("your own name of this transaction, the same in every repetition"),
       operation: z.enum([first, ...others]),
       input: z
         .record(z.string(), z.unknown())
@@ -79,7 +79,7 @@ export function addBook(server: McpServer, room: Room, outbox: Outbox): void {
 }
 
 /** The fields of an input, optional ones in brackets. */
-function fieldsOf(operation: Booking): string {
+function fieldNamesOf(operation: Booking): string {
   const fields = Object.entries<z.ZodType>(WRITES[operation].input().shape);
   const names = fields.map(([name, field]) => (field.safeParse(undefined).success ? `[${name}]` : name));
   return `${operation}: ${names.join(", ")}${operation === "move" ? " (with toSpot or shipToWid)" : ""}`;
@@ -100,7 +100,7 @@ function describe({ is, entry }: Booked, wanted: Wanted, room: Room) {
     case "booked":
       return { outcome: "added", entry: shown, next };
     case "stored":
-      return { outcome: isRefused(entry) ? "refused" : "known", entry: shown, next };
+      return { outcome: isRefusedByPerson(entry) ? "refused" : "known", entry: shown, next };
     case "equal":
       return {
         outcome: "not-booked",

@@ -5,7 +5,7 @@ import { isoTime } from "./tool.js";
 /** Stock of items, by the SKUs that were asked for; those without an item are absent. */
 export type Stock = Map<string, { item: Item; level: StockLevel | null }>;
 
-/** What the copy has; `undefined` if it has not the lists. */
+/** Returns the stock levels in the copy; `undefined` if the copy lacks the lists. */
 export async function stockInCopy(copy: MirrorCopy, skus: readonly string[], wID: number | undefined) {
   const list = wID === undefined ? "stockLevels" : "warehouseStockLevels";
   const isAsked = (row: MirrorListStatus) => row.list === "items" || (row.list === list && row.wID === (wID ?? null));

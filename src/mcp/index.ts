@@ -29,7 +29,7 @@ function createServer(room: Room): McpServer {
 }
 
 /** Serves until the connection ends or the signal aborts. Meanwhile what is `sending` is settled. */
-export async function serve(
+export async function serveRoom(
   room: Room,
   { input, output }: { input: Readable; output: Writable },
   signal: AbortSignal,
@@ -38,13 +38,13 @@ export async function serve(
   const transport = new StdioServerTransport(input, output);
   const handle = serveStdio(() => createServer(room), { transport, onerror: room.onError });
   const { onclose } = transport;
-  // Also after a message that is too long, and when the output is broken: the input may never end then.
+  // A message that is too long or a broken output also ends the server: the input may never end then.
   transport.onclose = () => {
     onclose?.();
     closed.abort();
   };
   const ends = AbortSignal.any([signal, closed.signal]);
-  const settling = room.outbox && settle(room.outbox, room, ends);
+  const settling = room.outbox && settleAll(room.outbox, room, ends);
   await sleep(Number.POSITIVE_INFINITY, ends);
   await handle.close();
   await settling;
@@ -53,7 +53,7 @@ export async function serve(
 /** A service or database that fails is left alone for this many intervals. */
 const AFTER_FAILURE = 15;
 
-function settle(outbox: Outbox, { times: { settleEveryMs }, onError }: Room, signal: AbortSignal): Promise<void> {
+function settleAll(outbox: Outbox, { times: { settleEveryMs }, onError }: Room, signal: AbortSignal): Promise<void> {
   const settling = new Settling();
   return repeat({
     run: () => settling.round(outbox, signal),

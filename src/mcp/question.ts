@@ -24,8 +24,8 @@ const MAX_OPEN = 100;
 /** A write that may be booked: one of those that were allowed. */
 export type Wanted = OutboxEntryInput & { operation: Booking };
 
-/** What a person has said. `besides`: keys of the equal entries beside which it is wanted. */
-export type Answer = { is: "accepted"; besides: readonly string[] } | { is: "refused" | "dismissed" | "once" };
+/** The answer of a person. `besides`: keys of equal entries that exist, although the person wants this one, too. */
+export type PersonsAnswer = { is: "accepted"; besides: readonly string[] } | { is: "refused" | "dismissed" | "once" };
 
 /** Whether the client can show a form to a person. */
 function canAsk(server: McpServer, { mcpReq }: ServerContext): boolean {
@@ -45,11 +45,15 @@ export class Questions {
   ) {}
 
   /**
-   * What a person says about a write, or has said with this call. Newer clients answer a question with another call.
+   * Returns what a person says about a write, or has said with this call. Newer clients answer a question with another call.
    *
    * @throws CallError if the answer is not to this write, or nobody can be asked.
    */
-  async answerTo(wanted: Wanted, equals: readonly OutboxEntry[], call: Call): Promise<Answer | InputRequiredResult> {
+  async answerTo(
+    wanted: Wanted,
+    equals: readonly OutboxEntry[],
+    call: Call,
+  ): Promise<PersonsAnswer | InputRequiredResult> {
     const { mcpReq } = call.context;
     const state: unknown = mcpReq.requestState();
     if (state !== undefined || mcpReq.inputResponses) return this.#judge(String(state), mcpReq.inputResponses, wanted);
@@ -89,7 +93,7 @@ export class Questions {
     }
   }
 
-  #judge(state: string, responses: Record<string, unknown> | undefined, wanted: Wanted): Answer {
+  #judge(state: string, responses: Record<string, unknown> | undefined, wanted: Wanted): PersonsAnswer {
     const asked = this.#open.get(state);
     this.#open.delete(state);
     const wrong = (what: string) =>
@@ -121,7 +125,7 @@ async function textOf(
     ...Object.entries(input).map(([name, value]) => `${quoted(name).slice(1, -1)}: ${quoted(value)}`),
     `item: ${quotedStart(description)}, unit ${quotedStart(uOM)}${discontinued ? ", discontinued" : ""}`,
   ];
-  for (const [wid, change] of changesOf(wanted)) {
+  for (const [wid, change] of stockChangesOf(wanted)) {
     const before = (await inventory.getStockLevel(input.itemID, { wid }, { signal }))?.inStock ?? 0;
     lines.push(`stock in warehouse ${wid}: ${before} before, ${Number((before + change).toPrecision(15))} after`);
   }
@@ -133,8 +137,8 @@ async function textOf(
   return lines.join("\n");
 }
 
-/** By how much a write changes the stock of which warehouses. */
-function changesOf({ operation, input }: Wanted): Map<number, number> {
+/** Returns by how much a write changes the stock, by warehouse. */
+function stockChangesOf({ operation, input }: Wanted): Map<number, number> {
   const { wid, units } = input;
   const changes = new Map([[wid, operation === "receive" ? units : -units]]);
   const to = operation === "move" ? (input.shipToWid ?? wid) : undefined;

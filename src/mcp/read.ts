@@ -5,10 +5,10 @@ import { isInStock } from "../service/lot.js";
 import { isNoSuchItem } from "../writes/refusal.js";
 import { changesInCopy, itemsInCopy, type Stock, stockInCopy } from "./copy.js";
 import { clientOf, type Room } from "./room.js";
-import { addTool, CallError, READS, record } from "./tool.js";
+import { addTool, CallError, READ_ONLY, record } from "./tool.js";
 
 const MAX_LOTS = 200;
-const skuSchema = z.string().min(1).max(200).describe("SKU (shortID) of an item");
+const skuArgument = z.string().min(1).max(200).describe("SKU (shortID) of an item");
 const widSchema = z.int().min(0).optional().describe("ID of a warehouse; default: all");
 const textSchema = z.string().min(1).max(200).optional();
 
@@ -19,7 +19,7 @@ export function addReading(server: McpServer, room: Room): void {
       "Stock levels of 1 to 20 SKUs, with description and unit (uOM). SKUs that do not exist are in missing. " +
       "With asOf, it comes from a copy that has every change before then; fresh: true reads the service.",
     input: z.strictObject({
-      skus: z.array(skuSchema).min(1).max(20),
+      skus: z.array(skuArgument).min(1).max(20),
       wid: widSchema,
       fresh: z.boolean().optional(),
     }),
@@ -43,7 +43,7 @@ export function addReading(server: McpServer, room: Room): void {
   });
   addTool(server, room, "get_lots", {
     description: "The lots of an item that are in stock; all: true adds shipped, inactive and empty ones.",
-    input: z.strictObject({ sku: skuSchema, wid: widSchema, all: z.boolean().optional() }),
+    input: z.strictObject({ sku: skuArgument, wid: widSchema, all: z.boolean().optional() }),
     output: z.object({ lots: z.array(record({ recNo: z.number() })), more: z.boolean() }),
     async work({ sku, wid, all }, { signal }) {
       const lots = await clientOf(room).inventory.getLots(sku, { wid }, { signal });
@@ -76,7 +76,7 @@ export function addReading(server: McpServer, room: Room): void {
   addTool(server, room, "get_changes", {
     description: "Changes in the order of seq, from a copy with a history. Pass the resulting after to continue.",
     input: z.strictObject({
-      ...{ sku: skuSchema.optional(), after: z.int().min(0).optional() },
+      ...{ sku: skuArgument.optional(), after: z.int().min(0).optional() },
       limit: z.int().min(1).max(200).default(50),
     }),
     output: z.object({
@@ -84,7 +84,7 @@ export function addReading(server: McpServer, room: Room): void {
       after: z.number().optional(),
       more: z.boolean(),
     }),
-    annotations: { ...READS, openWorldHint: false },
+    annotations: { ...READ_ONLY, openWorldHint: false },
     work: async (input, { signal }) => changesInCopy(await copy(), input, signal),
   });
 }
@@ -94,7 +94,7 @@ const noCopy = () => {
   throw new CallError("text needs a copy, and the server was started without.", next);
 };
 
-/** What the copy has; `undefined` if there is none, or it has not what is asked for. */
+/** Returns what the copy has; `undefined` if there is no copy, or it lacks what was asked for. */
 async function stockFromCopy({ copy }: Room, skus: readonly string[], wid: number | undefined) {
   try {
     return copy && (await stockInCopy(await copy(), skus, wid));

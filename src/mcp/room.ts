@@ -6,7 +6,7 @@ import type { Outbox } from "../outbox/index.js";
 export const BOOKINGS = ["receive", "move", "issue"] as const;
 export type Booking = (typeof BOOKINGS)[number];
 
-/** What the server works with. The command creates it. */
+/** Everything that the server works with. The command creates it. */
 export interface Room {
   /** The client, or why there is none: the tools that need it fail with this error. */
   client: InventoryClient | Error;
@@ -25,7 +25,7 @@ export interface Room {
   times: Times;
 }
 
-/** In ms. */
+/** Times of the server, in ms. */
 export const TIMES = {
   /** A wait of this length is reported. */
   progressMs: 10_000,

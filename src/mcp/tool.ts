@@ -45,7 +45,7 @@ interface Tool<Input> {
   work(input: Input, call: Call): Promise<Result>;
 }
 
-export const READS: ToolAnnotations = { readOnlyHint: true, idempotentHint: true, openWorldHint: true };
+export const READ_ONLY: ToolAnnotations = { readOnlyHint: true, idempotentHint: true, openWorldHint: true };
 
 /** Fields that the service may add pass through. */
 export const record = (shape: z.ZodRawShape) => z.looseObject(shape);
@@ -55,7 +55,7 @@ export function addTool<Input>(
   server: McpServer,
   room: Room,
   name: string,
-  { description, input, output, annotations = READS, isLong = false, work }: Tool<Input>,
+  { description, input, output, annotations = READ_ONLY, isLong = false, work }: Tool<Input>,
 ): void {
   // The arguments are checked below, so that their errors have the form of all errors.
   const inputSchema = { "~standard": { ...input["~standard"], validate: (value: unknown) => ({ value }) } };
@@ -86,7 +86,7 @@ const MAX_ERROR_LENGTH = 3 * MAX_TEXT_LENGTH;
 const cut = (text: string, length: number) => (text.length > length ? `${text.slice(0, length)}…` : text);
 
 function structured(value: Record<string, unknown>): CallToolResult {
-  // What is undefined is left out, as in the message.
+  // Fields that are undefined are left out, as in the message.
   const plain: Record<string, unknown> = JSON.parse(JSON.stringify(value));
   const structuredContent = redactData(plain, (text) => cut(redactCredentials(text), MAX_TEXT_LENGTH));
   const text = escapeControlCharacters(JSON.stringify(structuredContent));

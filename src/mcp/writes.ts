@@ -4,12 +4,12 @@ import { givenOf, OUTBOX_STATES } from "../outbox/for-rooms.js";
 import type { Outbox, OutboxEntry, OutboxState } from "../outbox/index.js";
 import { fieldOf } from "../shared/unknown.js";
 import type { Room } from "./room.js";
-import { addTool, CallError, isoTime, READS, record } from "./tool.js";
+import { addTool, CallError, isoTime, READ_ONLY, record } from "./tool.js";
 
-export const keySchema = z.string().min(1).max(200);
+export const keyArgument = z.string().min(1).max(200);
 const stateSchema = z.enum(OUTBOX_STATES);
 
-export const entrySchema = record({
+export const shownEntrySchema = record({
   ...{ key: z.string(), operation: z.string(), state: stateSchema },
   ...{ addedAt: z.string(), attempts: z.int(), next: z.string().describe("what to do next") },
 });
@@ -23,7 +23,7 @@ export function shownEntry(entry: OutboxEntry, { advice }: Room) {
 }
 
 /** Whether a person has refused it. */
-export const isRefused = ({ error }: OutboxEntry) => fieldOf(error, "name") === "Refused";
+export const isRefusedByPerson = ({ error }: OutboxEntry) => fieldOf(error, "name") === "Refused";
 
 function nextStep(entry: OutboxEntry, { show, resolve }: Room["advice"]): string {
   const { key, state } = entry;
@@ -32,7 +32,7 @@ function nextStep(entry: OutboxEntry, { show, resolve }: Room["advice"]): string
     sending: "its outcome is not known yet, and is looked up. Do not book it again; call get_write in a minute.",
     pending: `nothing was applied yet. Call get_write in a minute; if it is still pending then, a person may look at it: ${show(key)}`,
     rejected: "the service refused it, and nothing was booked. Correct the input and use a new key.",
-    canceled: isRefused(entry)
+    canceled: isRefusedByPerson(entry)
       ? "a person refused it; it was not and will not be booked. Do not ask again."
       : "it was not sent, and never will be. Use a new key if it is still wanted.",
     unknown: `it may have been booked, and nobody can prove it. Do not book it again: a person decides, with ${resolve(key, "applied")} or ${resolve(key, "not-applied")} (then it is not sent: book it under a new key).`,
@@ -40,14 +40,14 @@ function nextStep(entry: OutboxEntry, { show, resolve }: Room["advice"]): string
   return steps[state];
 }
 
-const annotations = { ...READS, openWorldHint: false };
+const annotations = { ...READ_ONLY, openWorldHint: false };
 
 /** `get_write` and `list_writes`. */
 export function addWrites(server: McpServer, room: Room, outbox: Outbox): void {
   addTool(server, room, "get_write", {
     description: "One write by its key: its state, its result or error, and what to do next.",
-    input: z.strictObject({ key: keySchema }),
-    output: z.object({ entry: entrySchema }),
+    input: z.strictObject({ key: keyArgument }),
+    output: z.object({ entry: shownEntrySchema }),
     annotations,
     async work({ key }) {
       const entry = await outbox.get(key);
@@ -58,7 +58,11 @@ export function addWrites(server: McpServer, room: Room, outbox: Outbox): void {
   addTool(server, room, "list_writes", {
     description: "The latest writes, newest first, and how many there are in each state.",
     input: z.strictObject({ state: stateSchema.optional(), limit: z.int().min(1).max(100).default(20) }),
-    output: z.object({ entries: z.array(entrySchema), counts: z.record(z.string(), z.number()), more: z.boolean() }),
+    output: z.object({
+      entries: z.array(shownEntrySchema),
+      counts: z.record(z.string(), z.number()),
+      more: z.boolean(),
+    }),
     annotations,
     async work({ state, limit }, { signal }) {
       const latest: OutboxEntry[] = [];

@@ -22,7 +22,7 @@ import {
 } from "./tables.js";
 
 /*
- * Reading a copy without a client, beside the mirror that writes it.
+ * Reads a copy without a client, beside the mirror that writes it.
  *
  * Each iteration first checks that the lists it needs were read to their end: a copy that lacks records would otherwise look
  * like a service that has none. Then each batch is one query, which continues behind the key of the batch before. So no
@@ -30,7 +30,7 @@ import {
  */
 
 /** Records that one query returns. */
-const BATCH_SIZE = 1_000;
+const ROWS_PER_QUERY = 1_000;
 
 /** Which items to read: those that have all of these values. */
 export interface CopyItemFilter {
@@ -177,7 +177,7 @@ export class MirrorCopy {
     for (let last: number[] | undefined = []; last !== undefined; ) {
       // SQLite is read synchronously: a long iteration must not stop the rest of the process.
       await new Promise(setImmediate);
-      const { sql, values } = findSql(this.#database.dialect, table, where, last, BATCH_SIZE);
+      const { sql, values } = findSql(this.#database.dialect, table, where, last, ROWS_PER_QUERY);
       const rows = await this.#database.query(sql, values);
       // A mirror may drop the list meanwhile.
       await this.#assertComplete(method, needed);
@@ -186,12 +186,12 @@ export class MirrorCopy {
         yield codec.decode(row) as MirrorRecords[R];
         this.#assertOpen(method);
       }
-      const end = rows.at(BATCH_SIZE - 1);
+      const end = rows.at(ROWS_PER_QUERY - 1);
       last = end && table.key.map((field) => Number(end[field]));
     }
   }
 
-  /** Also between two batches: PostgreSQL would connect again. */
+  /** Throws if the copy is closed, also between two queries: PostgreSQL would connect again. */
   #assertOpen(method: string): void {
     if (this.#isClosed) throw new ConfigurationError(`${method}: the copy was closed. Open it again.`);
   }

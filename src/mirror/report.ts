@@ -1,6 +1,6 @@
 import { type MirrorList, type MirrorResource, RESOURCES } from "./tables.js";
 
-/** What a run did for one resource. */
+/** The report of a run for one resource. */
 export interface MirrorResourceReport {
   /** Records read. */
   records: number;
@@ -22,7 +22,7 @@ export interface MirrorResourceReport {
   beganAgain: boolean;
 }
 
-/** What a run did: for all its resources, and for each. */
+/** The report of a run: for all its resources, and for each of them. */
 export interface MirrorReport extends Omit<MirrorResourceReport, "inCopy" | "beganAgain"> {
   /** The report of each resource. */
   resources: Partial<Record<MirrorResource, MirrorResourceReport>>;
@@ -51,7 +51,7 @@ export interface MirrorProgress {
   requests: number;
 }
 
-/** What a run did for one list. */
+/** The report of a run for one list. */
 export interface ListReport extends MirrorResourceReport {
   list: MirrorList;
 }

@@ -24,7 +24,7 @@ export interface MirrorRecords {
   warehouseStockLevels: WarehouseStockLevel;
 }
 
-/** What can be mirrored. */
+/** The resources that can be mirrored. */
 export type MirrorResource = keyof MirrorRecords;
 
 /** All of them. Items first: their changes may show in their lots. */

@@ -20,7 +20,7 @@ interface Server {
 const MAX_SERVERS = 100;
 const servers = new Map<string, Server>();
 
-function serverOf(baseUrl: string): Server {
+function serverAttributesOf(baseUrl: string): Server {
   const known = servers.get(baseUrl);
   if (known) return known;
   const address = new URL(baseUrl);
@@ -32,22 +32,22 @@ function serverOf(baseUrl: string): Server {
 
 /** The attributes of spans that belong to a client, and to no single request. */
 export function clientAttributes(client: Pick<CallInfo["client"], "url">): Attributes {
-  const { address, port } = serverOf(client.url);
+  const { address, port } = serverAttributesOf(client.url);
   return { "server.address": address, "server.port": port };
 }
 
 /** The attributes that all spans and metrics of an endpoint share. */
-export interface Endpoint {
+export interface TracedEndpoint {
   /** The attributes of its spans. */
   name: string;
   attributes: Attributes;
 }
 
 /** Endpoints by base URL, then by method and path. Paths that contain values are not kept. */
-const endpoints = new Map<string, Map<string, Endpoint>>();
+const endpoints = new Map<string, Map<string, TracedEndpoint>>();
 
 /** Kept, since an SDK that samples nothing reads it at every call. */
-export function endpointOf(info: Pick<CallInfo, "method" | "path" | "client">): Endpoint {
+export function tracedEndpointOf(info: Pick<CallInfo, "method" | "path" | "client">): TracedEndpoint {
   const { method, path, client } = info;
   let known = endpoints.get(client.url);
   if (!known) {
@@ -70,7 +70,7 @@ export function endpointOf(info: Pick<CallInfo, "method" | "path" | "client">): 
  * slower.
  */
 function callAttributes({ method, path, client }: Pick<CallInfo, "method" | "path" | "client">): Attributes {
-  const { address, port, pathname } = serverOf(client.url);
+  const { address, port, pathname } = serverAttributesOf(client.url);
   const template = findUrlTemplate(path);
   if (template === undefined) return { "http.request.method": method, "server.address": address, "server.port": port };
   return {

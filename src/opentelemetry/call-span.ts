@@ -15,7 +15,7 @@ import {
 import type { AttemptEnd, CallEnd, CallInfo, CallObservation } from "../client/for-add-ons.js";
 import type { HookEvents } from "../client/index.js";
 import { callSafely, isTrue, settle } from "../shared/time/callback.js";
-import { type Endpoint, endpointOf, outcomeAttributes } from "./attributes.js";
+import { outcomeAttributes, type TracedEndpoint, tracedEndpointOf } from "./attributes.js";
 import type { Metrics } from "./metrics.js";
 
 /** Set by any instrumentation of undici, which then propagates the context itself. */
@@ -57,7 +57,7 @@ export class CallSpan implements CallObservation {
    */
   static start(tracer: Tracer, metrics: Metrics | undefined, info: CallInfo): CallSpan | undefined {
     const parent = context.active();
-    const endpoint = endpointOf(info);
+    const endpoint = tracedEndpointOf(info);
     // INTERNAL instead of CLIENT, since each attempt is a request of its own.
     const { name, attributes } = endpoint;
     const span = startSpan(tracer, name, { kind: SpanKind.INTERNAL, attributes, parent });
@@ -135,7 +135,7 @@ interface Observed {
   parent: Context;
   span: Span;
   isRecording: boolean;
-  endpoint: Endpoint;
+  endpoint: TracedEndpoint;
 }
 
 export function startSpan(

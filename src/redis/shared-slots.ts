@@ -27,7 +27,7 @@ const MAX_REQUEST_MS = 120_000;
 /** Slots that have ended are reported with the next request, or after this time. */
 const REPORT_AFTER_MS = 5;
 /** A waiting process asks at least this often: a slot that another one returns unused is free earlier than is known. */
-const MAX_POLL_MS = 500;
+const MAX_ASK_AGAIN_MS = 500;
 const MAX_JITTER_MS = 20;
 
 /**
@@ -127,7 +127,7 @@ export function createSharedSlots({ redis, key, settings, clock }: SharedSlotsOp
     async take(leaveFree) {
       const now = clock.now();
       const isKnownWait = wait.until > now && leaveFree >= wait.leaveFree;
-      if (isKnownWait && now - last.at < MAX_POLL_MS) return waitFrom(now);
+      if (isKnownWait && now - last.at < MAX_ASK_AGAIN_MS) return waitFrom(now);
       const slot = await exchange(true, leaveFree);
       return slot ?? waitFrom(clock.now());
     },
@@ -149,7 +149,7 @@ export function createSharedSlots({ redis, key, settings, clock }: SharedSlotsOp
   function waitFrom(now: number): Wait {
     const restMs = Math.max(1, wait.until - now);
     if (wait.isPause) return { waitMs: restMs, isPause: true };
-    return { waitMs: Math.min(restMs, MAX_POLL_MS) + Math.random() * MAX_JITTER_MS };
+    return { waitMs: Math.min(restMs, MAX_ASK_AGAIN_MS) + Math.random() * MAX_JITTER_MS };
   }
 
   function reportSoon(): void {

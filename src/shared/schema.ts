@@ -186,7 +186,7 @@ const TYPE_MISMATCH_CODES: ReadonlySet<string> = new Set(["invalid_type", "inval
 
 const MAX_PATH_STEPS = 20;
 const MAX_PATH_STEP_LENGTH = 100;
-const MAX_MESSAGE_LENGTH = 500;
+const MAX_ISSUE_MESSAGE_LENGTH = 500;
 
 /** Returns the first issues that zod or any Standard Schema has found, each shortened. */
 export const boundedIssues = (issues: readonly StandardIssue[], at: Issue["path"] = []): Issue[] =>
@@ -201,6 +201,6 @@ function boundedIssue({ message, path = [] }: StandardIssue, at: Issue["path"]):
   const shown: Issue["path"] = whole.length > MAX_PATH_STEPS ? [...whole.slice(0, MAX_PATH_STEPS), "…"] : whole;
   return {
     path: shown.map((step) => (typeof step === "number" ? step : redactStart(step, MAX_PATH_STEP_LENGTH))),
-    message: redactStart(message, MAX_MESSAGE_LENGTH),
+    message: redactStart(message, MAX_ISSUE_MESSAGE_LENGTH),
   };
 }

@@ -7,6 +7,7 @@ import type {
   ReceiveInput,
   RequestOptions,
 } from "../client/index.js";
+import { fieldOf } from "../shared/unknown.js";
 
 /** The writes that an outbox accepts: methods of `client.inventory` and `client.items`. */
 export type OutboxOperation = "receive" | "move" | "issue" | "create" | "update" | "discontinue";
@@ -50,3 +51,7 @@ export function methodOf({ inventory, items }: InventoryClient, operation: Outbo
   };
   return methods[operation];
 }
+
+/** Returns the SKU of the item that the input of a write names; an empty string if it names none. */
+export const skuOfInput = (input: unknown): string =>
+  String(fieldOf(input, "itemID") ?? fieldOf(input, "shortID") ?? "");

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { concludePass, isSecondReadingDue, type WholeReading } from "../../src/mirror/sync/conclude-pass.js";
+import { concludePass, type FullReading, isSecondReadingDue } from "../../src/mirror/sync/conclude-pass.js";
 
-const listing = (numbers: number[], fields: Partial<WholeReading> = {}): WholeReading => ({
+const listing = (numbers: number[], fields: Partial<FullReading> = {}): FullReading => ({
   numbers: new Set(numbers),
   hasAscended: true,
   unlisted: 0,
@@ -10,7 +10,7 @@ const listing = (numbers: number[], fields: Partial<WholeReading> = {}): WholeRe
   ...fields,
 });
 const unsorted = (numbers: number[], unlisted: number) => listing(numbers, { hasAscended: false, unlisted });
-const later = (reading: WholeReading): WholeReading => ({ ...reading, beganAt: 2_000, since: 1_900 });
+const later = (reading: FullReading): FullReading => ({ ...reading, beganAt: 2_000, since: 1_900 });
 
 const GUARD = { allowRemovals: false, maxRemovedShare: 0.2 };
 const KNOWN = { asOf: 500, unlisted: 0, records: 4 };

@@ -50,9 +50,9 @@ it("look-ups that are due together share their views, and cost at most eight req
 
 it("an outbox reads the last number once before its receipts, and keeps it with each", async () => {
   const { world, requests, fetch } = largeWorld();
-  const client = world.client({ fetch, timeoutMs: 200 });
+  const client = world.client({ fetch, timeoutMs: 2_000 });
   const store = sqliteOutboxStore({ path: file("numbers.db") });
-  const outbox = createOutbox({ client, store, settleMs: 200 });
+  const outbox = createOutbox({ client, store, settleMs: 2_000 });
   const keys = RECEIVED_ITEMS.map((_, index) => `k${index}`);
   for (const [index, key] of keys.entries())
     await outbox.add({

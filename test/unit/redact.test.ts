@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ApiError, OutcomeUnknownError } from "../../src/shared/errors/index.js";
 import { copyOfCause, redact, redactData, redactStart } from "../../src/shared/errors/redact.js";
 import { ClientSecrets, rememberCallHeaders } from "../../src/shared/errors/secrets.js";
@@ -168,6 +168,15 @@ describe("redaction", () => {
       expect(redact(`secret other-secret-${index}-xyzxyz token token-number-${index}-abcdefgh`)).toBe(
         "secret [redacted] token [redacted]",
       );
+  });
+
+  it("knows those of the last thousand clients where the runtime does not tell what was collected", () => {
+    vi.stubGlobal("FinalizationRegistry", undefined);
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const secretOf = (index: number) => `unregistered-client-${index}!`;
+    for (let index = 0; index < 1_003; index += 1) new ClientSecrets().rememberSecret(secretOf(index));
+    const isKnown = (index: number) => !redact(`sent ${secretOf(index)}`).includes(secretOf(index));
+    expect([2, 3, 4, 1_002].map(isKnown)).toEqual([false, true, true, true]);
   });
 
   it("forgets the secrets of clients that were collected, closed or not", async () => {

@@ -3,7 +3,7 @@ import { NotFoundError } from "../../shared/errors/index.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { lookUntilCertain, type OutcomeSearch } from "./look-until-certain.js";
 import type { LookedUpReceipt, LookUp, ReceiptLookup } from "./receipt-lookup.js";
-import { isBlank, isRedacted, isSameSku, isStoredAs, type SentReceipt, showsText } from "./sent-write.js";
+import { isBlankText, isRedacted, isSameSku, isStoredAs, type SentReceipt, showsText } from "./sent-write.js";
 import { SendingTime, wasWrittenAfter } from "./service-time.js";
 
 /** The outcome of a `receive` whose response was lost. */
@@ -54,7 +54,7 @@ function unlessNotFound(error: unknown): LookUp {
 
 /** Returns how lots are judged for a receipt that this client has sent: by the receipt's fields. */
 function receiptToLookUp({ body, lastRecNo }: SentReceipt, others: KnownReceipts, time: SendingTime): LookedUpReceipt {
-  const hasText = OWN_TEXTS.some(([name]) => !isBlank(body[name]));
+  const hasText = OWN_TEXTS.some(([name]) => !isBlankText(body[name]));
   const texts = receiptTexts(body);
   return {
     itemID: body.itemID,
@@ -98,7 +98,7 @@ const OWN_TEXTS = [
 
 const TEXTS = ["serial", "serial2", "remark"] as const;
 
-const isSameText = (sent: unknown, stored: unknown) => !isBlank(sent) && isStoredAs(sent, stored);
+const isSameText = (sent: unknown, stored: unknown) => !isBlankText(sent) && isStoredAs(sent, stored);
 
 const hasOwnTag = ({ rfidTag }: SentReceipt["body"], lot: Lot): boolean => isSameText(rfidTag, lot.rFIDTag);
 
@@ -112,11 +112,11 @@ export const receiptTexts = (input: object) => ({
 
 /** Whether all fields are equal and one of them is a text. Equal numbers alone may be chance. */
 const hasOwnText = (body: SentReceipt["body"], lot: Lot): boolean =>
-  TEXTS.some((name) => !isBlank(body[name])) && isEqual(body, lot);
+  TEXTS.some((name) => !isBlankText(body[name])) && isEqual(body, lot);
 
 function isEqual(body: object, lot: Lot): boolean {
   // The service may have filled in fields that the receipt left out, but hardly a serial.
-  if (isBlank(fieldOf(body, "serial")) && !isBlank(lot.serial)) return false;
+  if (isBlankText(fieldOf(body, "serial")) && !isBlankText(lot.serial)) return false;
   return SHARED_FIELDS.every(([name, stored]) => {
     const sent = fieldOf(body, name);
     return sent === undefined || isStoredAs(sent, lot[stored]);
@@ -131,7 +131,7 @@ function isEqual(body: object, lot: Lot): boolean {
 function isOtherLot(lot: Lot, body: SentReceipt["body"], others: KnownReceipts): boolean {
   const other = others.get(lot.recNo);
   const isOnlyThere = (name: (typeof TEXTS)[number] | "rfidTag") =>
-    !isBlank(fieldOf(other, name)) && !isStoredAs(fieldOf(other, name), body[name]);
+    !isBlankText(fieldOf(other, name)) && !isStoredAs(fieldOf(other, name), body[name]);
   if (other === undefined || !isEqual(other, lot)) return false;
   const itemID = fieldOf(other, "itemID");
   const isOfOtherItem = isSameSku(itemID, lot.shortID) && !isSameSku(itemID, body.itemID);

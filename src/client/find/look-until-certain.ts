@@ -34,9 +34,9 @@ export interface OutcomeSearch {
 }
 
 const DEFAULT_SETTLE_MS = 60_000;
-/** The first pause between two looks. Each further pause is twice as long, up to `MAX_PAUSE_MS`. */
+/** The first pause between two looks. Each further pause is twice as long, up to `MAX_LOOK_PAUSE_MS`. */
 const MIN_WAIT_MS = 1_000;
-const MAX_PAUSE_MS = 60_000;
+const MAX_LOOK_PAUSE_MS = 60_000;
 
 const findOptionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({ ...requestOptionsShape(), ...optionalFields({ settleMs: nonNegativeMsSchema() }) }),
@@ -61,7 +61,7 @@ export async function lookUntilCertain<Found>(
   const deadline = startedAt + (totalTimeoutMs ?? Infinity);
   const timeLeft = () => (totalTimeoutMs === undefined ? {} : { totalTimeoutMs: Math.max(1, deadline - clock.now()) });
   options.signal?.throwIfAborted();
-  for (let waitMs = MIN_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_PAUSE_MS)) {
+  for (let waitMs = MIN_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_LOOK_PAUSE_MS)) {
     const begunAt = clock.now();
     const endsAt = () => startedAt + Math.max(0, settleMs - time.ageMs);
     const concludes = begunAt >= endsAt();

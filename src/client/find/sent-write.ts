@@ -85,7 +85,7 @@ export function isStoredAs(sent: unknown, stored: unknown): boolean {
  * are merged when their lots are.
  */
 export function showsText(sent: unknown, stored: unknown): boolean {
-  if (isBlank(sent) || isBlank(stored)) return false;
+  if (isBlankText(sent) || isBlankText(stored)) return false;
   if (isStoredAs(sent, stored)) return true;
   const [wanted, shown] = [normalize(sent).toLowerCase(), normalize(stored).toLowerCase()];
   if (shown.length >= MIN_CUT_LENGTH && wanted.startsWith(shown)) return true;
@@ -103,7 +103,7 @@ const MIN_CUT_LENGTH = 3;
 
 const isWordBetween = (one: string, next: string) => /[\p{L}\p{N}]/u.test(one) && /[\p{L}\p{N}]/u.test(next);
 
-export const isBlank = (text: unknown) => normalize(text) === "";
+export const isBlankText = (text: unknown) => normalize(text) === "";
 
 export const isSameSku = (one: unknown, other: unknown) =>
   comparableSku(normalize(one)) === comparableSku(normalize(other));

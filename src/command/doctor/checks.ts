@@ -10,11 +10,12 @@ import {
   ResponseValidationError,
   type StocklotError,
 } from "../../shared/errors/index.js";
+import { DAY_MS } from "../../shared/time/clock.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { plural } from "../terminal.js";
-import type { Probe, Reading } from "./probe.js";
+import type { Probe, ReadPage } from "./probe.js";
 
-/** What the doctor found about one aspect of the service or the set-up. */
+/** A finding of the doctor about one aspect of the service or the set-up. */
 export interface Finding {
   aspect: string;
   /**
@@ -24,7 +25,7 @@ export interface Finding {
    */
   verdict: "ok" | "note" | "problem";
   summary: string;
-  /** What to do, or what follows from it. */
+  /** Advice, or the consequence of the finding. */
   hint?: string | undefined;
 }
 
@@ -78,13 +79,11 @@ function proxyVariableFor({ protocol, hostname, port }: URL): string | undefined
   return names.slice(protocol === "https:" ? 0 : 2).find((name) => process.env[name]);
 }
 
-const DAY_MS = 86_400_000;
-
 function checkToken({ failure, tokenLifetimeMs }: Probe): Finding[] {
   if (failure && !(failure instanceof ConnectionError || failure instanceof ConfigurationError))
-    return [problem(failure instanceof RateLimitError ? "rate limit" : "token", failure.message, hintOf(failure))];
+    return [problem(failure instanceof RateLimitError ? "rate limit" : "token", failure.message, adviceFor(failure))];
   if (tokenLifetimeMs === undefined) return [];
-  // Without a usable `expires_in` the client uses a token for a day.
+  // If there is no usable `expires_in`, the client uses a token for a day.
   if (tokenLifetimeMs > 0.99 * DAY_MS) {
     const hint = "It is used until the service refuses it, for a day at most.";
     return [note("token", "granted, without a usable expires_in", hint)];
@@ -95,18 +94,18 @@ function checkToken({ failure, tokenLifetimeMs }: Probe): Finding[] {
 }
 
 function checkLists({ lists }: Probe): Finding[] {
-  return lists.map(({ list: { name }, first }) => readingFinding(name, first));
+  return lists.map(({ list: { name }, first }) => pageFinding(name, first));
 }
 
 function checkAllItems({ allItems }: Probe): Finding[] {
-  return allItems ? [readingFinding("all items", allItems, "export items and mirror need it. ")] : [];
+  return allItems ? [pageFinding("all items", allItems, "export items and mirror need it. ")] : [];
 }
 
-function readingFinding(name: string, { path, page, error }: Reading, use = ""): Finding {
+function pageFinding(name: string, { path, page, error }: ReadPage, use = ""): Finding {
   if (page && page.value.length === 0 && (page.hasMore || page.totalCount > 0))
-    return problem(name, `GET ${path}: the first page is empty, and there is said to be more`, use + hintOf(error));
+    return problem(name, `GET ${path}: the first page is empty, and there is said to be more`, use + adviceFor(error));
   if (page) return ok(name, `GET ${path}: ${plural(page.totalCount, "record")}`);
-  return problem(name, error ? error.message : `GET ${path}: no response`, use + hintOf(error));
+  return problem(name, error ? error.message : `GET ${path}: no response`, use + adviceFor(error));
 }
 
 function checkModifiedSince({ lists }: Probe): Finding[] {
@@ -129,7 +128,7 @@ function checkSort(probe: Probe): Finding[] {
   return [...findings, ...checkNotListed(probe)];
 }
 
-/** What it costs to learn that an item is not listed: the place where it would stand, or the whole list. */
+/** Reports what it costs to learn that an item is not listed: the page where it would stand, or the whole list. */
 function checkNotListed({ lists, unsortedLevels }: Probe): Finding[] {
   const found = lists.find(({ list }) => list.name === "stockLevels");
   const sorted = found?.first.page;
@@ -200,8 +199,8 @@ function checkWarehouses({ warehouses }: Probe): Finding[] {
   return [problem("warehouses", `none can be read (${ids(refused)}): ${error.message}`, hint)];
 }
 
-/** What to do about a response that cannot be used, besides what its message advises. */
-function hintOf(error: StocklotError | undefined): string {
+/** Returns advice about a response that cannot be used, in addition to the advice in its message. */
+function adviceFor(error: StocklotError | undefined): string {
   if (error instanceof RateLimitError)
     return "Other programs use the same limit. Try again in a minute, and give each program a part of the limit.";
   if (error instanceof AuthenticationError) return "Check the base URL, the client ID and the client secret.";

@@ -14,28 +14,28 @@ import { READS } from "../../service/operations.js";
 import { ApiError, StocklotError } from "../../shared/errors/index.js";
 import { fieldOf } from "../../shared/unknown.js";
 
-/** One page that was requested, or why there is none. */
-export interface Reading {
+/** A page that was requested, or the reason why there is none. */
+export interface ReadPage {
   path: string;
   page?: Page<object>;
   error?: StocklotError;
 }
 
-/** What the doctor has read of a service. */
+/** Everything that the doctor has read of a service. */
 export interface Probe {
   baseUrl: URL;
   /** Why nothing more was read: the connection, the credentials, or the rate limit. */
   failure?: StocklotError;
-  /** For how long the token is valid, in ms; undefined if there is none. */
+  /** How long the token is valid, in ms; undefined if there is no token. */
   tokenLifetimeMs?: number;
   /** A page of each list, sorted in its unusual direction, and one of changes in the future. */
-  lists: { list: DocumentedList; first: Reading; since?: Reading }[];
-  allItems?: Reading;
+  lists: { list: DocumentedList; first: ReadPage; since?: ReadPage }[];
+  allItems?: ReadPage;
   /** A page of stock levels in the service's own order. */
-  unsortedLevels?: Reading;
+  unsortedLevels?: ReadPage;
   /** The lots of each warehouse that was seen. */
-  warehouses: { wID: number; lots: Reading }[];
-  /** From sending to the last byte, in ms: without waiting for a slot or a token. */
+  warehouses: { wID: number; lots: ReadPage }[];
+  /** The responses. Their `durationMs` counts from sending to the last byte, without the wait for a slot or a token. */
   responses: HookEvents["response"][];
   /** How far the service's clock was ahead, in ms, by the `Date` header of each response that has one. */
   skewsMs: number[];
@@ -48,7 +48,7 @@ export async function probeService(options: ClientOptions, signal: AbortSignal, 
   const responses: Probe["responses"] = [];
   const client = new InventoryClient({
     ...options,
-    // What fails is a finding.
+    // Each failure is a finding, so nothing is retried.
     retry: false,
     hooks: {
       ...options.hooks,

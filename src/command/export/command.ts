@@ -24,13 +24,13 @@ interface ExportFlags extends ConnectionFlags, CsvOptions {
   json?: true;
 }
 
-const RESOURCES = { items: LISTS.items, lots: LISTS.lots, "stock-levels": LISTS.stockLevels };
-type Resource = keyof typeof RESOURCES;
+const EXPORTED_LISTS = { items: LISTS.items, lots: LISTS.lots, "stock-levels": LISTS.stockLevels };
+type Resource = keyof typeof EXPORTED_LISTS;
 
 export function exportCommand(): Command {
   const command = new Command("export")
     .description("write items (discontinued ones too), lots or stock levels to a file or to standard output")
-    .addArgument(new Argument("<resource>", "what to export").choices(Object.keys(RESOURCES)))
+    .addArgument(new Argument("<resource>", "what to export").choices(Object.keys(EXPORTED_LISTS)))
     .option("--wid <n>", "only this warehouse (lots and stock levels)", integerOption(0))
     .option("--since <date>", "only records modified since this date or datetime (ISO 8601)", dateOption)
     .addOption(
@@ -64,7 +64,7 @@ async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> 
     throw new CommandError("--json: CSV on standard output is no JSON. Leave out --format, or add --output.");
   // The service sends no SKU of a stock level, and NDJSON contains what it sends.
   const addsSku = name === "stock-levels" && (columns?.includes("shortID") ?? format === "csv");
-  const documented = [...(addsSku ? ["shortID"] : []), ...Object.keys(RESOURCES[name].record().shape)];
+  const documented = [...(addsSku ? ["shortID"] : []), ...Object.keys(EXPORTED_LISTS[name].record().shape)];
   const { excel, delimiter, decimal } = flags;
   const [option] = Object.entries({ excel, delimiter, decimal }).flatMap(([one, value]) =>
     value === undefined ? [] : [one],
@@ -73,7 +73,7 @@ async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> 
   const encoding = recordFormat(format, columns, documented, { excel, delimiter, decimal });
   await withClient(flags, async (client, signal) => {
     const open = (params: ListParams, options: ListOptions) =>
-      openList(client, RESOURCES[name].name, { wid, includeDiscontinued: true, ...params }, options);
+      openList(client, EXPORTED_LISTS[name].name, { wid, includeDiscontinued: true, ...params }, options);
     const write = async (append: (text: string) => Promise<void>) => {
       const probed = since && (await probeModifiedSince((params) => open(params, { signal }).page()));
       // It contains no less than what was asked for.

@@ -6,12 +6,12 @@ import { harmlessText, keptText } from "../rows/spreadsheet-text.js";
 
 /** Turns records into the text of a file, some at a time. */
 export interface RecordFormat {
-  /** In front of the first record. */
+  /** The text in front of the first record. */
   header: string;
   encode(records: readonly object[]): string;
 }
 
-/** Without this, only CR LF is quoted, and readers take a single CR or LF as the end of a record. They trim what is not quoted. */
+/** Values that are quoted in any case. Readers take a single CR or LF as the end of a record, and trim values that are not quoted. */
 const QUOTED_CELLS = /[\r\n]|^\s|\s$/;
 
 /** How a CSV file is written. */
@@ -20,11 +20,11 @@ export interface CsvOptions {
   delimiter?: string | undefined;
   /** Before the decimals of a number. */
   decimal?: Decimal | undefined;
-  /** For a spreadsheet: with a byte order mark, and texts that it neither rewrites nor computes. */
+  /** CSV for a spreadsheet: with a byte order mark, and with texts that it neither rewrites nor computes. */
   excel?: boolean | undefined;
 }
 
-/** What spreadsheets must not take for numbers or dates: SKUs, bins and serials. */
+/** Fields that spreadsheets must not take for numbers or dates: SKUs, bins and serials. */
 const KEPT_FIELDS: readonly string[] = ["shortID", "itemID", "spot", "serial", "serial2", "rFIDTag", "putUp"];
 
 /** RFC 4180: a header, lines that end with CR LF, quotes where they are needed. */

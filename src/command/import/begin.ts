@@ -9,7 +9,7 @@ import { deliveryPrefixes, storedNotations, valuePrefix } from "./keys.js";
 import type { ImportedLine, ImportSettings } from "./lines.js";
 
 /*
- * What the outbox has with the keys of the lines decides. A line is new, equal, or changed (the same key with another input).
+ * Compares the lines with the entries of the outbox that have their keys. A line is new, equal, or changed (the same key with another input).
  * A delivery has a name; `--key` without `--delivery` has keys that are known to the whole outbox.
  *
  *   a delivery                  without --corrects                    with --corrects
@@ -31,7 +31,7 @@ import type { ImportedLine, ImportSettings } from "./lines.js";
 /** How many lines of a file are in each state. */
 export type States = Partial<Record<OutboxState, number>>;
 
-/** What is stored, once the lines are. */
+/** What is stored once the lines are stored. */
 export interface Begun {
   /** Before this import, without what it replaces. */
   earlier: States;
@@ -68,7 +68,7 @@ export async function begin(outbox: Outbox, settings: ImportSettings, lines: rea
       if (!(error instanceof KeysHaveGrown)) throw error;
       if (comparisons < MAX_COMPARISONS) continue;
       throw new CommandError(
-        `${settings.name}: other imports store lines like these all the time. ${NOTHING} Run it again.`,
+        `${settings.name}: other imports store lines like these all the time. ${NOTHING_WAS_DONE} Run it again.`,
       );
     }
   }
@@ -87,7 +87,7 @@ async function compareAndStore(
   if (corrects) assertCorrects(compared, settings);
   else assertSame(compared, settings, lines.length);
   const toStore = [...added, ...changed.map(({ imported }) => imported)].map(({ entry }) => entry);
-  // Also if there is nothing to store: it refuses the outbox of another service.
+  // Called even if there is nothing to store, since it refuses the outbox of another service.
   await outbox.addIfSeen("import", toStore, { replaceRejected: corrects, seen });
   if (toStore.length === 0) {
     const { pending = 0, sending = 0, unknown = 0 } = earlier;
@@ -148,16 +148,16 @@ async function assertNotRewritten(
   for (const { line, value, stored } of await storedNotations(store, valuePrefix(deliveryName, keyColumn), keys))
     describe(line, value, stored, "the key of an earlier import");
   if (problems.size > 0)
-    refuse(
+    refuseImport(
       `${name}: `,
       [...problems].sort(([one], [other]) => one - other).map(([, text]) => text),
-      `${NOTHING} Has a spreadsheet changed the keys? Write them as they were. If both are meant, put letters before the new one, such as "key 17".`,
+      `${NOTHING_WAS_DONE} Has a spreadsheet changed the keys? Write them as they were. If both are meant, put letters before the new one, such as "key 17".`,
     );
 }
 
-const NOTHING = "Nothing was stored or sent.";
+const NOTHING_WAS_DONE = "Nothing was stored or sent.";
 
-/** Without --corrects, a delivery is new, or exactly the stored one. */
+/** Checks a file without --corrects: its delivery is new, or equals the stored one. */
 function assertSame({ added, changed, missing, isFirst }: Compared, settings: ImportSettings, count: number): void {
   const { name, keyColumn, deliveryName } = settings;
   if (isFirst) return;
@@ -185,17 +185,17 @@ function assertSame({ added, changed, missing, isFirst }: Compared, settings: Im
     ? "If it is another delivery, name it with --delivery."
     : `Give changed lines a key of their own in the column "${keyColumn}".`;
   throw new CommandError(
-    `${name} was imported before, and is another file now (${plural(count, "line")}): ${differences.join("; ")}. ${NOTHING} ` +
+    `${name} was imported before, and is another file now (${plural(count, "line")}): ${differences.join("; ")}. ${NOTHING_WAS_DONE} ` +
       `${choice} If the file is a corrected version, with all lines of the first one, add --corrects.`,
   );
 }
 
-/** With --corrects, rejected lines are replaced. */
+/** Checks a file with --corrects, which replaces rejected lines. */
 function assertCorrects({ added, changed, missing, isFirst }: Compared, settings: ImportSettings): void {
   const { name, deliveryName, keyColumn } = settings;
   if (isFirst)
     throw new CommandError(
-      `--corrects: nothing of ${name} was imported, so there is nothing to correct. ${NOTHING} ` +
+      `--corrects: nothing of ${name} was imported, so there is nothing to correct. ${NOTHING_WAS_DONE} ` +
         "If the file has a new name, give that of the first import with --delivery.",
     );
   const unknownKeys = deliveryName === undefined ? added : [];
@@ -212,10 +212,14 @@ function assertCorrects({ added, changed, missing, isFirst }: Compared, settings
     ...missing.map(({ key, state }) => `"${printable(key)}" is missing in the file; it is ${state}`),
   ];
   if (problems.length > 0)
-    refuse("--corrects: ", problems, `${NOTHING} What was applied can only be reversed by another write.`);
+    refuseImport(
+      "--corrects: ",
+      problems,
+      `${NOTHING_WAS_DONE} What was applied can only be reversed by another write.`,
+    );
 }
 
-function refuse(start: string, problems: readonly string[], advice: string): never {
+function refuseImport(start: string, problems: readonly string[], advice: string): never {
   const shown = problems.slice(0, MAX_LISTED);
   if (problems.length > MAX_LISTED) shown.push(`and ${problems.length - MAX_LISTED} more`);
   throw new CommandError(`${start}${[...shown, advice].join("\n")}`);

@@ -9,16 +9,16 @@ import { untilAborted } from "../../shared/time/wait.js";
 import { type ConnectionFlags, withClient, withConnection } from "../connection.js";
 import { outboxStoreOf, withOutbox } from "../database.js";
 import { CommandError, durationOption, failureOrInterruption, interruptSignal } from "../exit.js";
-import { readInput } from "../files.js";
+import { readInputFile } from "../files.js";
 import { withHelp } from "../help.js";
-import { runOutbox } from "../outbox/change.js";
+import { runWithProgress } from "../outbox/change.js";
 import { type RowFlags, rowSource, setOption, withColumns } from "../rows/columns.js";
 import { ROW_FORMATS } from "../rows/file-rows.js";
 import { plural, printable, printJson, tell } from "../terminal.js";
 import { begin } from "./begin.js";
 import { showDryRun } from "./dry-run.js";
-import { type ImportOperation, type ImportSettings, OPERATIONS, readLines } from "./lines.js";
-import { outcomeOf, report, reportComplete } from "./outcome.js";
+import { type ImportOperation, type ImportSettings, OPERATION_NAMES, readLines } from "./lines.js";
+import { importOutcomeOf, report, reportComplete } from "./outcome.js";
 
 interface ImportFlags extends ConnectionFlags, RowFlags {
   operation: ImportOperation;
@@ -36,7 +36,7 @@ export function importCommand(): Command {
   const command = withColumns(new Command("import"))
     .description("send the lines of a file as writes, each exactly once: run it again to continue")
     .addArgument(new Argument("<file>", "CSV with a header (the names of the fields), NDJSON, or - for standard input"))
-    .addOption(new Option("--operation <name>", "what each line is").choices(OPERATIONS).makeOptionMandatory())
+    .addOption(new Option("--operation <name>", "what each line is").choices(OPERATION_NAMES).makeOptionMandatory())
     .requiredOption("--outbox <file>", "SQLite file (or postgres:// address) that keeps track of every line; keep it")
     .option("--delivery <name>", "name of the delivery that the file is (default: name of the file)")
     .option("--corrects", "the file is a corrected version: changed lines replace rejected ones, new ones are added")
@@ -67,7 +67,7 @@ export function importCommand(): Command {
   );
 }
 
-/** As an argument, instead of a file. */
+/** The argument for standard input, instead of a file. */
 const STANDARD_INPUT = "-";
 
 async function importRows(path: string, flags: ImportFlags): Promise<void> {
@@ -105,13 +105,13 @@ async function importRows(path: string, flags: ImportFlags): Promise<void> {
     signal.throwIfAborted();
     const begun = await begin(outbox, settings, lines);
     if (begun.completeSince !== undefined)
-      return reportComplete(await outcomeOf(outbox, lines), begun.completeSince, settings, json);
+      return reportComplete(await importOutcomeOf(outbox, lines), begun.completeSince, settings, json);
     const { applied = 0, rejected = 0, unknown = 0 } = begun.earlier;
     const before = applied + rejected + unknown;
     tell(`${plural(count, "line")}${before > 0 ? `, of which ${before} were sent by an earlier import` : ""}.`);
     const results = new Map<string, OutboxState>();
-    const run = await runOutbox(outbox, signal, ({ key, state }) => void results.set(key, state));
-    await report(await outcomeOf(outbox, lines, results), run, begun, settings, json);
+    const run = await runWithProgress(outbox, signal, ({ key, state }) => void results.set(key, state));
+    await report(await importOutcomeOf(outbox, lines, results), run, begun, settings, json);
   };
   const work = (client: InventoryClient) =>
     withOutbox({ client, store, mark: settings.mark, settleMs: flags.settle }, importInto);
@@ -127,5 +127,5 @@ async function contentsOf(path: string, signal: AbortSignal): Promise<Buffer> {
   const stats = statSync(path, { throwIfNoEntry: false });
   if (stats && !stats.isFile())
     throw new CommandError(`${path} must be a file. To read a pipe, import - (standard input).`);
-  return readInput(path);
+  return readInputFile(path);
 }

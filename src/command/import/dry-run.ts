@@ -5,6 +5,7 @@ import { countListedItems, readItems } from "../../plan/for-rooms.js";
 import type { Item } from "../../service/item.js";
 import { comparableSku } from "../../service/key.js";
 import { fieldOf } from "../../shared/unknown.js";
+import { skuOfInput } from "../../writes/operation.js";
 import { EXIT } from "../exit.js";
 import { MAX_LISTED } from "../rows/columns.js";
 import { plural, print, printable, printJson, table, wrapped } from "../terminal.js";
@@ -12,8 +13,6 @@ import type { ImportedLine, ImportSettings } from "./lines.js";
 
 /** Lines that are shown as they would be booked. */
 const SHOWN_LINES = 10;
-
-const skuOf = ({ entry: { input } }: ImportedLine) => String(fieldOf(input, "itemID") ?? fieldOf(input, "shortID"));
 
 /** Shows what an import would book. Sends no write, and stores nothing. `client`: undefined if no service is configured. */
 export async function showDryRun(
@@ -23,10 +22,10 @@ export async function showDryRun(
 ): Promise<void> {
   const items = client && (await readItemsOf(lines, new BulkRequests({ client, signal })));
   const problems = items ? skuProblems(lines, settings, items) : [];
-  const sums = sumsOf(lines, items);
+  const sums = unitsByItem(lines, items);
   if (problems.length > 0) process.exitCode = EXIT.failure;
   const first = lines.slice(0, SHOWN_LINES).map(({ line, entry: { key, input } }) => ({ line, key, ...input }));
-  const skus = new Set(lines.map((line) => comparableSku(skuOf(line)))).size;
+  const skus = new Set(lines.map((line) => comparableSku(skuOfInput(line.entry.input)))).size;
   if (json) {
     const found = { lines: lines.length, invalid: 0, problems, skus, areSkusLookedUp: items !== undefined };
     return printJson({ ...found, units: Object.fromEntries(sums), first });
@@ -57,14 +56,16 @@ export async function showDryRun(
 
 /** The items of the lines by comparable SKU. */
 async function readItemsOf(lines: readonly ImportedLine[], reader: ReadWith): Promise<Map<string, Item>> {
-  const skus = new Map(lines.map((line) => [comparableSku(skuOf(line)), skuOf(line)]));
+  const skus = new Map(
+    lines.map((line) => [comparableSku(skuOfInput(line.entry.input)), skuOfInput(line.entry.input)]),
+  );
   const items = await readItems(reader, [...skus.values()], await countListedItems(reader), comparableSku);
   return new Map([...items].map(([sku, item]) => [comparableSku(sku), item]));
 }
 
 function skuProblems(lines: readonly ImportedLine[], { operation }: ImportSettings, items: ReadonlyMap<string, Item>) {
   return lines.flatMap((imported) => {
-    const sku = skuOf(imported);
+    const sku = skuOfInput(imported.entry.input);
     const item = items.get(comparableSku(sku));
     const name = printable(JSON.stringify(sku));
     const problem =
@@ -80,13 +81,16 @@ function skuProblems(lines: readonly ImportedLine[], { operation }: ImportSettin
 }
 
 /** The sum of units by unit of measure; empty for operations without units. Units of measure are known with the items. */
-function sumsOf(lines: readonly ImportedLine[], items: ReadonlyMap<string, Item> | undefined): Map<string, number> {
+function unitsByItem(
+  lines: readonly ImportedLine[],
+  items: ReadonlyMap<string, Item> | undefined,
+): Map<string, number> {
   const sums = new Map<string, Big>();
   for (const imported of lines) {
     const units = fieldOf(imported.entry.input, "units");
     const { operation } = imported.entry;
     if (typeof units !== "number" || operation === "create" || operation === "update") continue;
-    const unit = items?.get(comparableSku(skuOf(imported)))?.uOM ?? "";
+    const unit = items?.get(comparableSku(skuOfInput(imported.entry.input)))?.uOM ?? "";
     sums.set(unit, (sums.get(unit) ?? new Big(0)).plus(units));
   }
   return new Map([...sums].map(([unit, sum]) => [unit, sum.toNumber()]));

@@ -20,13 +20,14 @@ import { tell } from "../terminal.js";
 import { keyOfLine, keyOfValue } from "./keys.js";
 
 export type ImportOperation = keyof typeof WRITES;
-export const OPERATIONS = Object.keys(WRITES);
+export const OPERATION_NAMES = Object.keys(WRITES);
 
-const shapeOf = (operation: ImportOperation): Readonly<Record<string, z.ZodType>> => WRITES[operation].input().shape;
+const inputShapeOf = (operation: ImportOperation): Readonly<Record<string, z.ZodType>> =>
+  WRITES[operation].input().shape;
 
 export interface ImportSettings extends RowSource {
   operation: ImportOperation;
-  /** What messages call the file. */
+  /** The name of the file in messages. */
   name: string;
   /** The name of the delivery, which keys begin with; `undefined` if keys come from a column alone. */
   deliveryName: string | undefined;
@@ -43,7 +44,7 @@ export interface ImportedLine {
   line: number;
   entry: OutboxEntryInput;
   inputHash: string;
-  /** What its column has as its key; missing if the number of the line is the key. */
+  /** The value of the key column; missing if the number of the line is the key. */
   value?: string;
 }
 
@@ -62,7 +63,7 @@ function importedLine(
   const { operation, mark } = settings;
   const input = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== "" && value !== null));
   try {
-    const { key, value } = keyOf(line, cells, settings);
+    const { key, value } = keyOfRow(line, cells, settings);
     // The outbox checks it again, and marks it.
     const { inputHash } = newEntry("import", { key, operation, input }, mark, []);
     const sku = "itemID" in input ? "itemID" : "shortID";
@@ -70,19 +71,19 @@ function importedLine(
     if (spaces !== undefined) return [`${sku} ${spaces}`];
     const earlier = lineOfKey.get(key);
     if (earlier !== undefined) return [`the key "${key}" is that of line ${earlier}, too`];
-    // Those with the number of the line are unlike.
+    // Keys made of the number of the line always differ.
     if (settings.keyColumn !== undefined) lineOfKey.set(key, line);
     const entry = uncheckedAs<OutboxEntryInput>({ key, operation, input });
     return { line, entry, inputHash, ...(value !== undefined && { value }) };
   } catch (error) {
     if (error instanceof CommandError) return [error.message];
     if (!(error instanceof InputValidationError)) throw error;
-    return error.issues.map((issue) => describeIssue(issue, input, settings));
+    return error.issues.map((issue) => describeIssueOfCell(issue, input, settings));
   }
 }
 
 /** @throws CommandError if its column has no usable key. */
-function keyOf(line: number, cells: TypedRow["cells"], settings: ImportSettings): { key: string; value?: string } {
+function keyOfRow(line: number, cells: TypedRow["cells"], settings: ImportSettings): { key: string; value?: string } {
   const { keyColumn, deliveryName } = settings;
   if (keyColumn === undefined) return { key: keyOfLine(deliveryName ?? "", line) };
   const cell = cells[keyColumn] ?? "";
@@ -94,11 +95,11 @@ function keyOf(line: number, cells: TypedRow["cells"], settings: ImportSettings)
   return { key: keyOfValue(deliveryName, keyColumn, value), value };
 }
 
-function describeIssue({ path, message }: Issue, input: object, settings: ImportSettings): string {
+function describeIssueOfCell({ path, message }: Issue, input: object, settings: ImportSettings): string {
   const { operation } = settings;
   const field = String(path.at(-1));
   const cell = fieldOf(input, field);
-  const isNumber = withoutOptional(shapeOf(operation)[field]) instanceof z.ZodNumber;
+  const isNumber = withoutOptional(inputShapeOf(operation)[field]) instanceof z.ZodNumber;
   if (typeof cell !== "string" || !isNumber) return [...path.filter((step) => step !== "input"), message].join(": ");
   return `${field} ${describeNumber(cell, settings)}`;
 }
@@ -108,14 +109,14 @@ interface Validation {
   lines: ImportedLine[];
   count: number;
   invalid: number;
-  /** Of the first invalid lines. */
+  /** The problems of the first invalid lines. */
   problems: { line: number; problems: string[] }[];
 }
 
 /** Reads the whole file before anything is stored or sent. */
 export async function readLines(settings: ImportSettings, signal: AbortSignal): Promise<Validation> {
   const { operation } = settings;
-  const shape = shapeOf(operation);
+  const shape = inputShapeOf(operation);
   const required = Object.keys(shape).filter((field) => !(shape[field] instanceof z.ZodOptional));
   const result: Validation = { lines: [], count: 0, invalid: 0, problems: [] };
   const lineOfKey = new Map<string, number>();

@@ -8,17 +8,17 @@ import { dateTime, plural, print, printJson, wrapped } from "../terminal.js";
 import type { Begun, States } from "./begin.js";
 import type { ImportedLine, ImportSettings } from "./lines.js";
 
-/** What the lines of a file have become. */
+/** The outcome of the lines of a file. */
 export interface Outcome {
   states: States;
-  /** Of those that this run has sent, or found out. */
+  /** The states of the entries that this run has sent or looked up. */
   inThisRun: States;
   /** Lines that need a person, in the order of the file. */
   open: (OutboxEntry & { line: number })[];
 }
 
 /** `results`: what this run has done, by key. */
-export async function outcomeOf(
+export async function importOutcomeOf(
   outbox: Outbox,
   lines: readonly ImportedLine[],
   results: ReadonlyMap<string, OutboxState> = new Map(),

@@ -18,7 +18,7 @@ export interface OutboxFlags extends ConnectionFlags {
   json?: true;
 }
 
-/** What an action works with. */
+/** The outbox and the entries that an action works with. */
 export interface Action {
   outbox: Outbox;
   /** The file or address of the outbox, for messages. */
@@ -86,7 +86,7 @@ export async function findEntry(outbox: Outbox, file: string, key: string): Prom
 }
 
 /** Sends what is pending, and shows the progress. */
-export function runOutbox(
+export function runWithProgress(
   outbox: Outbox,
   signal: AbortSignal,
   onResult?: (entry: OutboxEntry) => void,
@@ -106,7 +106,7 @@ export function runOutbox(
 
 /** The action `run`: for instance after a decision about an unknown entry. */
 export async function runAndReport({ outbox, file, flags, signal }: Action): Promise<void> {
-  const report = await runOutbox(outbox, signal);
+  const report = await runWithProgress(outbox, signal);
   const { applied, rejected, unknown, pending, requests, durationMs } = report;
   process.exitCode = rejected + unknown + pending > 0 ? EXIT.failure : EXIT.success;
   if (flags.json) return printJson(report);

@@ -1,5 +1,6 @@
 import { entryOf, hasMark, markOf, type OutboxEntry, type StoredEntry } from "../../outbox/for-rooms.js";
 import { fieldOf, isObject } from "../../shared/unknown.js";
+import { skuOfInput } from "../../writes/operation.js";
 import { EXIT } from "../exit.js";
 import { commandLine, outboxCommandLine, outboxWord } from "../shell.js";
 import { dateTime, plural, print, printable, printJson, seconds, table, tell, wrapped } from "../terminal.js";
@@ -37,7 +38,7 @@ export async function listEntries({ outbox, flags: { state, item, json } }: Acti
     key,
     state,
     operation,
-    itemOf(input),
+    skuOfInput(input),
     `${dateTime(addedAt).slice(0, 19)}Z`,
   ]);
   if (rows.length > 0) await print(table(["key", "state", "operation", "item", "added"], rows));
@@ -47,7 +48,6 @@ export async function listEntries({ outbox, flags: { state, item, json } }: Acti
 }
 
 /** The SKU of the item that an entry changes; none is known once it was pruned. */
-export const itemOf = (input: unknown) => String(fieldOf(input, "itemID") ?? fieldOf(input, "shortID") ?? "");
 
 /** Prints an entry with what a person needs to decide about it. */
 export async function showEntry({ outbox, file, words: [typed = ""], flags }: Action): Promise<void> {
@@ -65,7 +65,7 @@ export async function showEntry({ outbox, file, words: [typed = ""], flags }: Ac
     ["sent", sentAt === undefined ? "never" : `${dateTime(sentAt)}, ${plural(attempts, "attempt")}`],
     ["settled", settledAt === undefined ? undefined : dateTime(settledAt)],
     ["resolved", resolvedAt === undefined ? undefined : `${dateTime(resolvedAt)} by a person; it was ${resolvedFrom}`],
-    ...fieldsOf(entry.input),
+    ...shownFieldsOf(entry.input),
     ["result", JSON.stringify(result)],
     ["reason", error === undefined ? undefined : reasonOf(error)],
     ...(state === "unknown" ? evidenceOf(entry, mark) : []),
@@ -79,7 +79,7 @@ export async function showEntry({ outbox, file, words: [typed = ""], flags }: Ac
 
 const LABEL_WIDTH = 12;
 
-function fieldsOf(input: unknown): [string, string][] {
+function shownFieldsOf(input: unknown): [string, string][] {
   if (!isObject(input)) return [["contents", "pruned"]];
   return Object.entries(input).map(([name, value]) => [
     `  ${name}`,
@@ -87,13 +87,13 @@ function fieldsOf(input: unknown): [string, string][] {
   ]);
 }
 
-/** What the outbox looked for, and the lots that may be of this receipt. */
+/** Returns lines about what the outbox has looked for, and the lots that may belong to this receipt. */
 function evidenceOf(
   { operation, sentAt = 0, error, input }: OutboxEntry,
   mark: string,
 ): [string, string | undefined][] {
   const since = `since ${dateTime(sentAt)}`;
-  const item = itemOf(input);
+  const item = skuOfInput(input);
   if (operation === "create") return [["looked for", `the item ${item}, created ${since}`]];
   if (operation !== "receive") return [];
   const how = hasMark(Object(input), mark)
@@ -111,7 +111,7 @@ function nextSteps({ key, state, input }: StoredEntry, file: string): string[] {
   const step = (label: string, action: string, ...words: string[]) =>
     `${label}:\n  ${outboxCommandLine(action, file, key, ...words)}`;
   if (input === null) return [];
-  const item = itemOf(JSON.parse(input));
+  const item = skuOfInput(JSON.parse(input));
   if (state === "unknown")
     return [
       "",

@@ -46,12 +46,12 @@ async function apply(
       const store = outboxStoreOf("--outbox", file, "create");
       return withOutbox({ client, store, settleMs }, (outbox) => planned.apply({ ...options, outbox }));
     });
-    await printReport(report, countWrites() - before, json);
+    await printApplyReport(report, countWrites() - before, json);
   };
   await withClient(connection, work, "run it again to continue");
 }
 
-async function printReport(
+async function printApplyReport(
   report: ItemPlanReport | CountPlanReport,
   written: number,
   json: true | undefined,
@@ -59,7 +59,7 @@ async function printReport(
   const { applied, stale, rejected, unknown, requests, durationMs } = report;
   const canceled = "canceled" in report ? report.canceled : [];
   const lines = Object.entries({ stale, rejected, unknown, canceled }).flatMap(([name, some]) =>
-    some.map((reported) => `${name}: ${nameOf(reported)}: ${reported.reason}`),
+    some.map((reported) => `${name}: ${groupNameOf(reported)}: ${reported.reason}`),
   );
   if (lines.length > 0) process.exitCode = EXIT.failure;
   if (json) return printJson(report, 2);
@@ -74,5 +74,5 @@ async function printReport(
   await print(`${applied} as planned, ${written} written now.`);
 }
 
-const nameOf = (reported: ReportedItem | ReportedGroup): string =>
+const groupNameOf = (reported: ReportedItem | ReportedGroup): string =>
   "shortID" in reported ? reported.shortID : describeGroup(reported);

@@ -95,12 +95,12 @@ function countPlanCommand(): Command {
     .option("--recount <file>", "write a sheet of the items that have to be counted again", fileOption)
     .option("--blind", "leave the quantities out of that sheet")
     .option("--new-groups", "accept items, bins and serials that the snapshot does not have")
-    .action(plan);
+    .action(planCountOf);
   const example = "stocklot count plan before.json sheet.csv --surplus 21 --shortage 22 \\";
   return withPlanning(command, example, "  --out plan.json");
 }
 
-async function plan(snapshotPath: string, paths: string[], flags: CountPlanFlags): Promise<void> {
+async function planCountOf(snapshotPath: string, paths: string[], flags: CountPlanFlags): Promise<void> {
   const { surplus, shortage, newGroups, double: isDouble = false, recount, blind, out, force } = flags;
   assertOutputs({ "--out": out, "--recount": recount }, { force });
   const files = paths.map((path) => resolve(path));

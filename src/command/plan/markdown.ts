@@ -6,24 +6,24 @@ import type { CountPlan, ItemPlan } from "../../plan/index.js";
  * margin if a code span would change it.
  */
 
-/** What a review page still shows. */
+/** The largest size of a review page. */
 const MAX_BYTES = 1_048_576;
-/** For the last line. */
+/** Bytes that are kept free for the last line. */
 const RESERVED_BYTES = 1_024;
 
-/** What a code span does not keep, or nobody sees: line breaks, tabs, spaces at the ends and in a row. */
+/** Matches white space that a code span changes or hides: line breaks, tabs, spaces at the ends and in a row. */
 const FENCED_PATTERN = /[\n\t]|^ | $| {2}/;
-/** What even a fenced block does not show as it is. */
+/** Matches characters that even a fenced block does not show as they are. */
 const UNSEEN_PATTERN = /(?![\n\t ])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Zs}\p{Cs}]/u;
 
-/** What must not reach a page at all: control characters, and what changes the order of the text around it. */
+/** Matches characters that must not reach a page: control characters, and those that change the order of the text around them. */
 const MISLEADING_PATTERN = /(?![\n\r\t])[\p{Cc}\p{Cs}\u202a-\u202e\u2066-\u2069]/u;
 
 const longestRun = (text: string) => (text.match(/`+/g) ?? []).reduce((most, { length }) => Math.max(most, length), 0);
 
 function codeSpan(text: string): string {
   const ticks = "`".repeat(longestRun(text) + 1);
-  // One space at both ends is dropped by the reader.
+  // Readers of Markdown drop one space at both ends.
   const space = /^`|`$/.test(text) ? " " : "";
   return `${ticks}${space}${text}${space}${ticks}`;
 }
@@ -45,9 +45,9 @@ const escapedJson = (text: string) =>
   );
 
 /** A value that is shown: behind its name in the line, or in blocks of its own below. */
-type Shown = { span: string } | { blocks: string[] };
+type MarkdownValue = { span: string } | { blocks: string[] };
 
-export function shownValue(value: unknown): Shown {
+export function shownValue(value: unknown): MarkdownValue {
   if (value === null || value === undefined || value === "") return { span: "_empty_" };
   const text = typeof value === "string" ? value : JSON.stringify(value);
   if (UNSEEN_PATTERN.test(text)) {
@@ -150,7 +150,7 @@ function entriesOf(plan: ItemPlan | CountPlan): (() => string[])[] {
 
 /** The plan as Markdown, in at most 1 MiB. */
 export function planMarkdown(plan: ItemPlan | CountPlan): string {
-  // Without the changes: how many there are, and what the plan cannot know.
+  // If the changes do not fit: how many there are, and what the plan cannot know.
   const [counts = "", ...notes] = plan
     .toText({ limit: 0 })
     .split("\n\n")

@@ -59,11 +59,11 @@ function planItemsCommand(): Command {
     .option("--max-discontinued-share <share>", "refuse to discontinue more than this (default: 0.05)", Number)
     .option("--with-stock", "also discontinue items with stock")
     .option("--ignore-stored-forms <file>", "report of stocklot apply --json: values that are stored differently")
-    .action(plan);
+    .action(planItemsOf);
   return withPlanning(command, "stocklot plan items items.csv --out plan.json");
 }
 
-async function plan(path: string, flags: PlanFlags): Promise<void> {
+async function planItemsOf(path: string, flags: PlanFlags): Promise<void> {
   const { fields, absent, owns, maxDiscontinuedShare, withStock, ignoreStoredForms } = flags;
   if (absent === "discontinue" && !owns)
     throw new CommandError("--absent discontinue needs --owns, such as --owns category=12.");
@@ -81,6 +81,6 @@ async function plan(path: string, flags: PlanFlags): Promise<void> {
   );
 }
 
-/** In a CSV file, an empty cell is a missing field. */
+/** Returns a row of desired fields. In a CSV file, an empty cell is a missing field. */
 const rowOf = (fields: Record<string, unknown>, format: RowFormat): object =>
   format === "csv" ? Object.fromEntries(Object.entries(fields).filter(([, cell]) => cell !== "")) : fields;

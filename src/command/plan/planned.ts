@@ -4,7 +4,7 @@ import { InputValidationError } from "../../shared/errors/index.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { type ConnectionFlags, connectionWords, withClient, withConnection } from "../connection.js";
 import { CommandError, EXIT } from "../exit.js";
-import { assertNotReplaced, fileOption, outputTarget, type Replacing, readInput, writeFile } from "../files.js";
+import { assertNotReplaced, fileOption, outputTarget, type Replacing, readInputFile, writeFile } from "../files.js";
 import { withHelp } from "../help.js";
 import {
   describeNumber,
@@ -38,15 +38,15 @@ export const withPlanning = (command: Command, ...example: string[]): Command =>
     ...example,
   );
 
-/** What the rows of a file are for a plan. */
+/** The meaning of the rows of a file for a plan. */
 interface PlannedRows extends RowFields {
-  /** What is read from the service. */
+  /** The records that are read from the service, for messages. */
   noun: "items" | "lots";
   /** A row with these fields; `undefined` if it is to be left out. */
   rowOf(fields: Record<string, unknown>, format: RowFormat): object | undefined;
 }
 
-/** What a plan is computed with. */
+/** The options with which a plan is computed. */
 type Planning = Required<Pick<PlanItemsOptions, "client" | "signal" | "onProgress">>;
 
 /** Where a row is. */
@@ -76,7 +76,7 @@ export async function showPlan(
   const places: PlacedRow[] = [];
   async function* rowsOfFiles() {
     for (const path of paths) {
-      const source = rowSource(path, readInput(path), flags);
+      const source = rowSource(path, readInputFile(path), flags);
       for await (const { line, fields, problem } of typedRows(source, planned)) {
         if (problem !== undefined) throw new CommandError(`${path}: line ${line}: ${problem}.`);
         const row = planned.rowOf(fields, source.format);
@@ -129,7 +129,7 @@ function describeWrongRows(error: unknown, paths: readonly string[], places: rea
   return new CommandError(`${[...others, ...problems.describe()].join("\n")}\nNothing was planned.`);
 }
 
-/** What is wrong with a quantity, in the words of a person who counts. */
+/** Describes what is wrong with a quantity, in the words of a person who counts. */
 function describeCell(cell: unknown, field: unknown, source: RowSource): string | undefined {
   if (field !== "counted") return undefined;
   if (typeof cell === "string") return describeNumber(cell, source);
@@ -161,7 +161,7 @@ export async function printPlanText(text: string): Promise<void> {
 export const openPlan = (path: string): ItemPlan | CountPlan => readPlan(parseJsonFile(path));
 
 export function parseJsonFile(path: string): unknown {
-  const text = readInput(path)
+  const text = readInputFile(path)
     .toString()
     .replace(/^\uFEFF/, "");
   try {

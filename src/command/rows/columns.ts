@@ -24,7 +24,7 @@ export interface RowSource extends RowFile {
   ignore: readonly string[];
   /** Value by field, for every row. */
   set: ReadonlyMap<string, string>;
-  /** What separates the decimals of a number in a CSV file. */
+  /** The character that separates the decimals of a number in a CSV file. */
   decimal: Decimal;
   /** A column that need not be a field: the keys of an import. */
   keyColumn?: string | undefined;
@@ -34,7 +34,7 @@ export interface RowSource extends RowFile {
 export interface RowFields {
   shape: Readonly<Record<string, z.ZodType>>;
   required: readonly string[];
-  /** What has no other fields, for messages; `undefined` if others are checked later. */
+  /** The noun for messages about unknown fields; `undefined` if unknown fields are checked later. */
   operation?: string;
 }
 
@@ -136,7 +136,7 @@ function assertColumns(columns: readonly string[], source: RowSource, expected: 
     );
 }
 
-/** What is wrong with the names of fields: values would be lost. */
+/** Describes problems of field names that would lose values. */
 function fieldProblem(columns: readonly string[], source: RowSource, expected: RowFields): string | undefined {
   const { operation, shape } = expected;
   const known = Object.keys(shape);
@@ -192,7 +192,7 @@ function cellValue(cell: string, schema: z.ZodType | undefined, decimal: Decimal
 /** A number with a decimal comma; `undefined` if it has a point, which may separate thousands, or decimals all the same. */
 const withDecimalPoint = (cell: string) => (cell.includes(".") ? undefined : cell.replace(",", "."));
 
-/** What is wrong with a cell that must be a number, and how to write it. */
+/** Describes what is wrong with a cell that must be a number, and how to write it. */
 export const describeNumber = (cell: string, source: RowSource): string =>
   `must be a number, not "${cell}"${numberAdvice(cell, source)}`;
 
@@ -214,7 +214,7 @@ export const MAX_LISTED = 50;
 
 /** Collects what is wrong with lines, and says once what is wrong with every line in the same way: with a whole column. */
 export class LineProblems {
-  /** By what is wrong, without the values: how often, and where first. */
+  /** The problems, without values: how often each occurs, and where first. */
   readonly #byKind = new Map<string, { count: number; first: { place: string; problem: string }[] }>();
   #lines = 0;
 

@@ -27,7 +27,7 @@ export interface Row {
   /** The line of the file on which it ends. */
   line: number;
   cells: Readonly<Record<string, unknown>>;
-  /** What is wrong with its form. */
+  /** What is wrong with the form of the row. */
   problem?: string | undefined;
 }
 
@@ -46,7 +46,7 @@ export function asUtf8(bytes: Buffer, encoding: Encoding, path: string): Buffer 
   return Buffer.from(new TextDecoder(encoding).decode(bytes));
 }
 
-/** What the name of a file says about its format. */
+/** Returns the format that the name of a file stands for. */
 export const rowFormatOf = (path: string): RowFormat => (/\.(ndjson|jsonl)$/i.test(path) ? "ndjson" : "csv");
 
 /** Reads a file row by row. */
@@ -55,7 +55,7 @@ export const fileRows = (file: RowFile): AsyncGenerator<Row> =>
 
 const CHUNK_BYTES = 65_536;
 
-/** In chunks: signals are handled in between. */
+/** Reads in chunks, so that signals are handled in between. */
 async function* chunksOf(bytes: Buffer): AsyncGenerator<Buffer> {
   for (let start = 0; start < bytes.length; start += CHUNK_BYTES) {
     yield bytes.subarray(start, start + CHUNK_BYTES);
@@ -86,7 +86,7 @@ function parseLine(text: string): Omit<Row, "line"> {
 
 const JSON_TOKENS = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|[{}[\],:]/g;
 
-/** What JSON.parse would drop of an object: digits of a number, or the first value of a name that occurs twice. */
+/** Describes what JSON.parse would drop silently: digits of a number, or the first value of a name that occurs twice. */
 function lossOf(text: string): string | undefined {
   const tokens = text.match(JSON_TOKENS) ?? [];
   const names = new Set<string>();
@@ -170,7 +170,7 @@ function assertIsHeader(path: string, columns: readonly string[], delimiter: str
   throw new CommandError(`${path}: ${problem}${advice}`);
 }
 
-/** What a spreadsheet shows instead of a value that it cannot compute, in any language, or that does not fit its column. */
+/** Matches what a spreadsheet shows instead of a value that it cannot compute (in any language) or that does not fit its column. */
 const SPREADSHEET_ERROR = /^(?:#[\p{Lu}/0¿¡]{2,}[?!]|#N\/A|#NV|Err:\d{3}|#{3,})$/u;
 
 function csvRow(columns: readonly string[], values: readonly string[], line: number): Row {

@@ -3,7 +3,7 @@
  * apostrophe in front. Both are read back as they were.
  */
 
-/** What begins a formula, in some spreadsheet. */
+/** Matches texts that begin a formula in some spreadsheet. */
 const FORMULA_PATTERN = /^'*[=+\-@\t\r]/;
 const MARKED_PATTERN = /^'+[=+\-@\t\r]/;
 const KEPT_PATTERN = /^="((?:[^"]|"")*)"$/s;

@@ -32,7 +32,7 @@ interface SandboxFlags {
   fault?: FaultRule[];
 }
 
-const HELP = `
+const SANDBOX_HELP = `
 A fault rule is [METHOD] [path] fault [detail=number ...], for example
   --fault "POST /Inventory/Receive drop-after times=1"
   --fault "/Item* 503 probability=0.1"
@@ -42,7 +42,7 @@ Details: times, skip, probability; bytes of truncated; delay, chunk of slow.`;
 
 export function sandboxCommand(): Command {
   const command = new Command("sandbox")
-    .description("serve the Inventory and Item Catalog Service from memory")
+    .description("serveSandbox the Inventory and Item Catalog Service from memory")
     .option("-p, --port <port>", "port; 0 takes a free one", integerOption(0, 65_535), 4010)
     .option(
       "--host <address>",
@@ -60,14 +60,14 @@ export function sandboxCommand(): Command {
       ]),
     )
     .option("--fault <rule>", "faulty responses; may be repeated", faultOption)
-    .addHelpText("after", HELP)
-    .action(serve);
+    .addHelpText("after", SANDBOX_HELP)
+    .action(serveSandbox);
   return withHelp(command, { 1: "the port is taken" }, "stocklot sandbox --items 20000 --lots 100000");
 }
 
 const rateLimitOption = (text: string) => (text === "off" ? false : integerOption(1)(text));
 
-async function serve(flags: SandboxFlags): Promise<void> {
+async function serveSandbox(flags: SandboxFlags): Promise<void> {
   const { port, host, rateLimit: limit, latency: latencyMs, items, lots, from, fault: faults } = flags;
   const shell = currentShell();
   const { comment } = SHELLS[shell];

@@ -31,7 +31,7 @@ export interface MirrorChange extends RecordChange {
 
 /** A change of one record of a resource. */
 export interface RecordChange {
-  /** What happened to the record. */
+  /** The kind of the change. */
   type: "added" | "changed" | "removed";
   /**
    * Identifies the record within the resource: `recNo` of a lot, `partNo` of an item or a stock level, the string
@@ -65,7 +65,7 @@ export const historyOptionSchema = () =>
     error: `must be false, or { days } with a number of days from above 0 to ${MAX_HISTORY_DAYS}`,
   });
 
-/** What differs between a record of the copy, if it has one, and a record of the list; `undefined` if nothing does. */
+/** Returns the differences between a record of the copy, if there is one, and a record of the list; `undefined` if there are none. */
 export function compareRecords(
   table: Table,
   key: RecordChange["key"],
@@ -129,7 +129,7 @@ export function recordChanges(
 }
 
 /** Changes that one query of a reader returns. */
-const BATCH_SIZE = 1_000;
+const CHANGES_PER_QUERY = 1_000;
 
 /** The rows of the history that a filter selects, in ascending order of `seq`. No transaction outlasts a batch. */
 export async function* readChanges(
@@ -143,7 +143,7 @@ export async function* readChanges(
   const where = { ...(resource && { resource }), ...(key !== undefined && { key: String(key) }) };
   const conditions = ['"seq" > $1', ...Object.keys(where).map((name, index) => `"${name}" = $${index + 2}`)];
   const sql = `SELECT changes.*, (SELECT expired FROM ${dialect.nameOf("stocklot_mirror")}) AS expired
-FROM ${dialect.nameOf("changes")} AS changes WHERE ${conditions.join(" AND ")} ORDER BY "seq" LIMIT ${BATCH_SIZE}`;
+FROM ${dialect.nameOf("changes")} AS changes WHERE ${conditions.join(" AND ")} ORDER BY "seq" LIMIT ${CHANGES_PER_QUERY}`;
   let last = after ?? copy.expired;
   for (;;) {
     const rows = await query(sql, [last, ...Object.values(where)]);
@@ -151,7 +151,7 @@ FROM ${dialect.nameOf("changes")} AS changes WHERE ${conditions.join(" AND ")} O
     const expired = rows.length === 0 ? (await readCopyRow(database)).expired : Number(rows[0]?.expired);
     if (expired > last) throw expiredWhileReadError(last, expired);
     yield* rows.map(changeOf);
-    const end = rows.at(BATCH_SIZE - 1);
+    const end = rows.at(CHANGES_PER_QUERY - 1);
     if (end === undefined) return;
     last = Number(end.seq);
   }

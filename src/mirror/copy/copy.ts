@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../shared/time/clock.js";
 import { assertSameAccount, type ServiceAccount } from "../../storage/service.js";
 import type { SqlFields } from "../../storage/update-rows.js";
 import {
@@ -20,10 +21,10 @@ import {
 } from "./changes.js";
 import { type CopyDatabase, type CopyRow, readCopyRow } from "./database.js";
 import { RowCodec } from "./row-codec.js";
-import { columnsOf, deleteAll, deleteSql, type Statement, upsertSql } from "./sql.js";
+import { deleteAll, deleteSql, type Statement, tableColumnsOf, upsertSql } from "./sql.js";
 import { countRecords, type ListRow, type ListState, NEW_LIST_STATE, readListRows, saveListRow } from "./status.js";
 
-/** What a page of a list has changed in the copy. */
+/** The changes that a page of a list has made in the copy. */
 export interface WrittenPage {
   added: number;
   changed: number;
@@ -32,10 +33,8 @@ export interface WrittenPage {
 }
 
 /** Numbers that one query returns, or records that are looked up. */
-const BATCH_SIZE = 1_000;
+const RECORDS_PER_READ = 1_000;
 const NUMBERS_BATCH_SIZE = 10_000;
-
-const DAY_MS = 24 * 60 * 60_000;
 
 /** The copy as one run uses it. A commit is one transaction: records, what is known of their list, and their changes. */
 export class Copy {
@@ -123,7 +122,7 @@ export class Copy {
     const { dialect } = this.#database;
     const codec = codecOf(resource);
     const rows = upsert.map((record) => codec.encode(record));
-    const columns = Object.keys(columnsOf(table));
+    const columns = Object.keys(tableColumnsOf(table));
     await this.#commit([{ ...upsertSql(dialect, table), rows, columns }], list, changes);
     return written;
   }
@@ -235,9 +234,9 @@ WHERE ${field} > $1${scopeOf(list)} ORDER BY ${field} LIMIT ${NUMBERS_BATCH_SIZE
     const table = tableOf(list.resource);
     const rows = numbers.map((number) => [number]);
     const changes: RecordChange[] = [];
-    // Without a history nobody asks what they were.
-    for (let start = 0; this.#isRecorded(list) && start < numbers.length; start += BATCH_SIZE) {
-      const records = await this.#read(list, numbers.slice(start, start + BATCH_SIZE));
+    // Removed records are only read if there is a history.
+    for (let start = 0; this.#isRecorded(list) && start < numbers.length; start += RECORDS_PER_READ) {
+      const records = await this.#read(list, numbers.slice(start, start + RECORDS_PER_READ));
       for (const [number, record] of records)
         changes.push({ type: "removed", key: keyOf(list, number), before: { ...record }, after: null });
     }
@@ -254,7 +253,7 @@ WHERE ${field} > $1${scopeOf(list)} ORDER BY ${field} LIMIT ${NUMBERS_BATCH_SIZE
     const { dialect, query } = this.#database;
     const table = tableOf(list.resource);
     const field = numberFieldOf(list);
-    const names = Object.keys(columnsOf(table)).map((name) => `"${name}"`);
+    const names = Object.keys(tableColumnsOf(table)).map((name) => `"${name}"`);
     const sql = `SELECT ${names.join(", ")} FROM ${dialect.nameOf(table.name)}
 WHERE "${field}" IN ${dialect.numbersOf("$1")}${scopeOf(list)}`;
     const rows = await query(sql, [JSON.stringify(numbers)]);

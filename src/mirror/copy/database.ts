@@ -153,7 +153,7 @@ const otherVersionError = (location: string) =>
     `mirror: the copy in ${location} was written by another version of stocklot. ${NEW_COPY_ADVICE}`,
   );
 
-/** What the copy knows of itself. */
+/** The properties of a copy. */
 export interface CopyRow {
   version: number;
   /** The account whose records these are; `null` before the first run. */

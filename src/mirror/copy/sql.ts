@@ -62,7 +62,7 @@ export const postgresDialect = (schema: string): Dialect => ({
     `(SELECT value::bigint FROM json_array_elements_text(${parameter}::json) AS numbers(value))`,
 });
 
-export const columnsOf = ({ columns }: Table): Columns => ({ ...columns, [EXTRA_COLUMN]: "json" });
+export const tableColumnsOf = ({ columns }: Table): Columns => ({ ...columns, [EXTRA_COLUMN]: "json" });
 
 const namesOf = (names: readonly string[]) => names.map(quoteName).join(", ");
 
@@ -86,7 +86,7 @@ export const COPY_COLUMNS = {
   ...{ history_days: "decimal", seq: "integer", expired: "integer" },
 } as const satisfies Columns;
 
-/** What a copy consists of. */
+/** The tables and views of a copy. */
 export const RELATIONS = [
   ...["stocklot_mirror", "mirror_status", "changes", "stock"],
   ...["items", "lots", "stock_levels", "warehouse_stock_levels"],
@@ -101,7 +101,7 @@ export function createCopySql({ nameOf, types }: Dialect): string[] {
   const tables = RESOURCES.map(tableOf);
   const [, ...quantities] = Object.keys(tableOf("stockLevels").columns);
   return [
-    ...tables.map((table) => create(table.name, columnsOf(table), `, PRIMARY KEY (${namesOf(table.key)})`)),
+    ...tables.map((table) => create(table.name, tableColumnsOf(table), `, PRIMARY KEY (${namesOf(table.key)})`)),
     create("stocklot_mirror", COPY_COLUMNS),
     create("mirror_status", STATUS_COLUMNS),
     create("changes", CHANGES_COLUMNS, ", PRIMARY KEY (seq)"),
@@ -168,7 +168,7 @@ WHERE NOT EXISTS (SELECT 1 FROM ${dialect.nameOf(table)} AS stored WHERE ${isSto
 
 /** Inserts rows, or replaces those with the same key. Not REPLACE: it would clear columns that others have added. */
 export function upsertSql(dialect: Dialect, table: Table): Commands {
-  const columns = columnsOf(table);
+  const columns = tableColumnsOf(table);
   const { sql, left } = insertSql(dialect, table.name, columns, table.key);
   const updates = Object.keys(columns)
     .filter((name) => !table.key.includes(name))
@@ -216,7 +216,7 @@ export function findSql(
   });
   if (last.length > 0) conditions.push(`(${namesOf(table.key)}) > (${last.map(bind).join(", ")})`);
   const condition = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
-  const columns = namesOf(Object.keys(columnsOf(table)));
+  const columns = namesOf(Object.keys(tableColumnsOf(table)));
   const sql = `SELECT ${columns} FROM ${nameOf(table.name)} ${condition} ORDER BY ${namesOf(table.key)} LIMIT ${limit}`;
   return { sql, values };
 }

@@ -34,7 +34,7 @@ export interface MirrorListStatus {
   failedSince: number | null;
 }
 
-/** What is known of a list: what its row of `mirror_status` has. */
+/** The state of a list, as its row of `mirror_status` has it. */
 export interface ListState extends Omit<MirrorListStatus, "list" | "wID" | "records" | "lagMs"> {
   /** The service's clock when the last read began; `null` without a `Date` header. */
   since: number | null;
@@ -59,12 +59,14 @@ export interface ListRow {
 /** The rows of a copy, in the order in which lists are read. */
 export async function readListRows({ dialect, query }: CopyDatabase): Promise<ListRow[]> {
   const rows = await query(`SELECT * FROM ${dialect.nameOf("mirror_status")}`);
-  return rows.map(rowOf).sort((a, b) => placeOf(a) - placeOf(b) || (a.list.wID ?? 0) - (b.list.wID ?? 0));
+  return rows
+    .map(listRowOf)
+    .sort((a, b) => resourcePlaceOf(a) - resourcePlaceOf(b) || (a.list.wID ?? 0) - (b.list.wID ?? 0));
 }
 
-const placeOf = ({ list }: ListRow) => RESOURCES.indexOf(list.resource);
+const resourcePlaceOf = ({ list }: ListRow) => RESOURCES.indexOf(list.resource);
 
-function rowOf(row: Readonly<Record<string, unknown>>): ListRow {
+function listRowOf(row: Readonly<Record<string, unknown>>): ListRow {
   const values = Object.entries(STATUS_COLUMNS).map(([name, type]) => [name, fromColumn(type, row[name])]);
   // A mirror wrote it.
   const { list, wID, ...state }: ListState & { list: MirrorResource; wID: number | null } = Object.fromEntries(values);
@@ -121,13 +123,13 @@ export async function readStatus(
   const statuses: MirrorListStatus[] = [];
   for (const row of [...rows, ...missing]) {
     const records = database ? await countRecords(database, row.list) : 0;
-    statuses.push(statusOf(row, records, Date.now()));
+    statuses.push(listStatusOf(row, records, Date.now()));
   }
   return statuses;
 }
 
 /** The status of a list. */
-export function statusOf({ list, state }: ListRow, records: number, now: number): MirrorListStatus {
+export function listStatusOf({ list, state }: ListRow, records: number, now: number): MirrorListStatus {
   const { asOf, since: _, passAt: __, interrupted: ___, ...shown } = state;
   return { list: list.resource, wID: list.wID, records, asOf, lagMs: lagOf(asOf, now), ...shown };
 }

@@ -1,5 +1,5 @@
 import type { ListState } from "../copy/status.js";
-import type { Reading } from "./list-reader.js";
+import type { MirrorReading } from "./list-reader.js";
 
 /*
  * What a full pass proves. A list whose numbers ascended has missed none. The decisive reading is the second one, if there are two:
@@ -18,15 +18,15 @@ import type { Reading } from "./list-reader.js";
  */
 
 /** A reading of the whole list. */
-export type WholeReading = Pick<Reading, "numbers" | "hasAscended" | "unlisted" | "beganAt" | "since">;
+export type FullReading = Pick<MirrorReading, "numbers" | "hasAscended" | "unlisted" | "beganAt" | "since">;
 
-/** What was known before a pass. `records`: how many are in the copy. */
+/** What was known before a pass. `records`: how many records the copy has. */
 export type KnownBefore = Pick<ListState, "asOf" | "unlisted"> & { records: number };
 
 /** A full pass whose list was read to its end. */
 export interface FullPass {
-  first: WholeReading;
-  second?: WholeReading | undefined;
+  first: FullReading;
+  second?: FullReading | undefined;
   /** Numbers of records of the copy that no reading has listed. */
   absent: readonly number[];
 }
@@ -38,10 +38,10 @@ export interface Guard {
 }
 
 /** Whether the list has to be read again. `absent`: numbers of records of the copy that the reading has not listed. */
-export const isSecondReadingDue = ({ hasAscended, unlisted }: WholeReading, absent: readonly number[]): boolean =>
+export const isSecondReadingDue = ({ hasAscended, unlisted }: FullReading, absent: readonly number[]): boolean =>
   !hasAscended && (absent.length > 0 || unlisted > 0);
 
-/** What a pass saves and removes. */
+/** The result of a pass: what is saved, and what is removed. */
 export function concludePass(pass: FullPass, before: KnownBefore, guard: Guard) {
   const { first, second, absent } = pass;
   const { beganAt, since } = first;
@@ -60,10 +60,10 @@ function proofOf({ first, second, absent }: FullPass, before: KnownBefore): "not
   const isNew = before.asOf === null;
   if (!isNew && absent.length > 0 && unlisted > (before.unlisted ?? 0)) return "nothing";
   if (unlisted === 0 || hasAscended) return "absence";
-  return second && isSameSet(first.numbers, second.numbers) ? "records" : "nothing";
+  return second && haveSameNumbers(first.numbers, second.numbers) ? "records" : "nothing";
 }
 
-const isSameSet = (one: ReadonlySet<number>, other: ReadonlySet<number>) =>
+const haveSameNumbers = (one: ReadonlySet<number>, other: ReadonlySet<number>) =>
   one.size === other.size && [...one].every((number) => other.has(number));
 
 /** The guard allows this many removals of a list, however large a part of the records they are, unless it is all of them. */

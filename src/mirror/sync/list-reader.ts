@@ -11,7 +11,7 @@ const READ_AHEAD = 2;
 const RETRY = { maxRetries: 8, maxDelayMs: 60_000 };
 
 /** A list that is being read, or was read. */
-export class Reading {
+export class MirrorReading {
   /** Numbers of the records that were listed. */
   readonly numbers = new Set<number>();
   /** Whether numbers were listed in ascending order. They never change, so none was missed then. */
@@ -53,7 +53,7 @@ export class Reading {
 }
 
 /** Reads one list: gapless, at the lowest priority, and with statistics. */
-export class ListReader {
+export class MirrorListReader {
   /** The cost of reading so far. */
   readonly stats = { requests: 0, pages: 0, records: 0 };
 
@@ -64,13 +64,13 @@ export class ListReader {
   ) {}
 
   /** A reading of the list, or of a part of it. */
-  begin(): Reading {
-    return new Reading(this.#newRequests());
+  begin(): MirrorReading {
+    return new MirrorReading(this.#newRequests());
   }
 
   /** Reads the records that were modified since then, or all, page by page into `reading`. */
   async *read(
-    reading: Reading,
+    reading: MirrorReading,
     modifiedSince?: Date,
   ): AsyncGenerator<{ records: NumberedRecord[]; totalCount: number }, void, undefined> {
     const options = { ...reading.requests.options, gapless: true, readAhead: READ_AHEAD };

@@ -8,7 +8,7 @@ import type { ListState } from "../copy/status.js";
 import type { ListReport, MirrorProgress } from "../report.js";
 import type { MirrorList } from "../tables.js";
 import { concludePass, type Guard, isSecondReadingDue } from "./conclude-pass.js";
-import { ListReader, type Reading } from "./list-reader.js";
+import { MirrorListReader, type MirrorReading } from "./list-reader.js";
 
 /*
  * How the copy of one list is kept equal to the list. What is known of it is a row of `mirror_status`:
@@ -39,7 +39,7 @@ import { ListReader, type Reading } from "./list-reader.js";
  *      pass is due.
  */
 
-/** What the caller asks of a run. */
+/** The settings of a run. */
 export interface SyncSettings extends Guard {
   signal: AbortSignal | undefined;
   onProgress: ((progress: MirrorProgress) => unknown) | undefined;
@@ -54,7 +54,7 @@ export class CallbackFailure extends Error {}
 /** One list in one run. */
 export class ListSync {
   readonly #counts = { added: 0, changed: 0, removed: 0 };
-  readonly #reader: ListReader;
+  readonly #reader: MirrorListReader;
   #durationMs = 0;
   #beganAgain = false;
   /** Whether this run has found that the list refuses increments, or that the service's clock was set back. */
@@ -67,7 +67,7 @@ export class ListSync {
     private readonly copy: Copy,
     private readonly settings: SyncSettings,
   ) {
-    this.#reader = new ListReader(client, list, settings.signal);
+    this.#reader = new MirrorListReader(client, list, settings.signal);
   }
 
   /** Step 1. */
@@ -129,7 +129,7 @@ export class ListSync {
     return age < 0 || age >= fullPassEveryMs;
   }
 
-  async #readIncrement(since: number): Promise<Reading> {
+  async #readIncrement(since: number): Promise<MirrorReading> {
     const { overlapMs } = this.settings;
     const { reading } = await this.#read("increment", new Date(since - overlapMs));
     if (reading.since === null) return reading;
@@ -159,10 +159,10 @@ export class ListSync {
     this.#counts.removed += removed.length;
   }
 
-  /** What is known of increments after a full pass that has found these records modified. */
+  /** Returns what is known of increments after a full pass that has found these records modified. */
   async #checkIncrements(
     { asOf, since, increments }: ListState,
-    pass: Reading,
+    pass: MirrorReading,
     modified: ReadonlySet<number>,
   ): Promise<boolean | null> {
     if (increments === false) return false;
@@ -181,7 +181,10 @@ export class ListSync {
   }
 
   /** Reads the list, or what was modified since then, and writes it to the copy. */
-  async #read(mode: MirrorProgress["mode"], modifiedSince?: Date): Promise<{ reading: Reading; modified: number[] }> {
+  async #read(
+    mode: MirrorProgress["mode"],
+    modifiedSince?: Date,
+  ): Promise<{ reading: MirrorReading; modified: number[] }> {
     const { resource, wID } = this.list;
     const reading = this.#reader.begin();
     const modified: number[] = [];

@@ -38,7 +38,7 @@ export class SecretIndex {
     const known = this.#secrets.get(secret);
     if (known) known.uses += 1;
     else {
-      const forms = formsOf(secret);
+      const forms = writtenFormsOf(secret);
       this.#secrets.set(secret, { uses: 1, forms });
       for (const form of forms) this.#tableOf(form).add(form);
     }
@@ -109,7 +109,7 @@ function replaceRanges(text: string, ranges: readonly Range[], replacement: stri
 }
 
 /** A secret as it is; if it is long enough, its bytes in hexadecimal and in base64. */
-function formsOf(secret: string): Form[] {
+function writtenFormsOf(secret: string): Form[] {
   const isLong = secret.length > MAX_MATCHED_LENGTH;
   const start = isLong ? [...secret].slice(0, MAX_MATCHED_LENGTH).join("") : secret;
   const exact = { isLong, before: 0, after: 0 };
@@ -166,7 +166,7 @@ class FormTable {
       const d = text.charCodeAt(at + MIN_LENGTH - 1);
       if (counts[hashOf(a, b, c, d)] !== 0) {
         for (const form of this.#forms.get(text.slice(at, at + MIN_LENGTH)) ?? []) {
-          const range = rangeOf(form, text, at);
+          const range = rangeOfSecret(form, text, at);
           if (!range) continue;
           const [start, end] = range;
           const from = originAt(end);
@@ -192,7 +192,7 @@ class FormTable {
 }
 
 /** Where a form stands in a string, if it begins at a position. */
-function rangeOf({ text: form, kind, before, after }: Form, text: string, at: number): Range | undefined {
+function rangeOfSecret({ text: form, kind, before, after }: Form, text: string, at: number): Range | undefined {
   if (!text.startsWith(form, at)) return undefined;
   const end = at + form.length;
   if (kind === "word" && (isWordCharacter(text[at - 1]) || isWordCharacter(text[end]))) return undefined;

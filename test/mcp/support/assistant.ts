@@ -11,7 +11,7 @@ import { createOutbox } from "stocklot/outbox";
 import { createSandbox, type Sandbox, type SandboxOptions } from "stocklot/sandbox";
 import { onTestFinished } from "vitest";
 import { outboxStoreOf } from "../../../src/command/database.js";
-import { serve } from "../../../src/mcp/index.js";
+import { serveRoom } from "../../../src/mcp/index.js";
 import { type Room, TIMES, type Times } from "../../../src/mcp/room.js";
 import { closeAfterTest } from "../../support/with-server.js";
 
@@ -128,7 +128,7 @@ export async function assistant({
   const toClient = new PassThrough();
   const stop = new AbortController();
   const errors: unknown[] = [];
-  const served = serve(
+  const served = serveRoom(
     {
       client,
       copy: undefined,
