@@ -15,8 +15,9 @@ export function tableOf({ title, note, columns, rows, checks }: Section): string
 export function textOf(cell: Cell): string {
   if (typeof cell === "string") return cell;
   const { value, digits, unit = "" } = cell;
-  const text = (number: number) => number.toFixed(digits);
-  const space = unit === "×" || unit === "%" || unit === "" ? "" : " ";
+  const text = (number: number) =>
+    number.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  const space = unit === "×" || unit === "" ? "" : " ";
   if (typeof value === "number") return `${text(value)}${space}${unit}`;
   return `${text(value.median)}${space}${unit} [${text(value.low)}–${text(value.high)}]`;
 }

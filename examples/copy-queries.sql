@@ -4,6 +4,11 @@
 SELECT "shortID", spot, units FROM lots
 WHERE "wID" = 3 AND spot = 'A-01' AND shipped IS NULL;
 
+-- Lots on hold that were received before a day.
+SELECT "recNo", "shortID", "wID", spot, units, received FROM lots
+WHERE CAST(hold AS boolean) AND shipped IS NULL AND received < '2026-09-01'
+ORDER BY received;
+
 -- The stock of an item, by SKU.
 SELECT "shortID", "inStock", available FROM stock WHERE "shortID" = 'BOLT-M8';
 

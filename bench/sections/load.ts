@@ -79,7 +79,7 @@ export async function load(quick: boolean): Promise<Section> {
 
   return {
     title: "A shop under load",
-    note: `getStockLevel with totalTimeoutMs ${WITHIN.totalTimeoutMs} on a client that has just started; ${ITEMS} items, ${LOTS} lots, ${REQUESTS} requests per minute. CPU: searches of a warm client, in turn shared and not shared.`,
+    note: `getStockLevel with totalTimeoutMs ${WITHIN.totalTimeoutMs.toLocaleString("en")} on a client that has just started; ${ITEMS.toLocaleString("en")} items, ${LOTS.toLocaleString("en")} lots, ${REQUESTS} requests per minute. CPU: searches of a warm client, in turn shared and not shared.`,
     columns: ["callers ask for", "callers", "answered", "requests"],
     rows,
     checks: [

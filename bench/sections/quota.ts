@@ -94,7 +94,7 @@ export async function quota(quick: boolean): Promise<Section> {
   const several = runs.filter(({ name }) => name === SEVERAL);
   return {
     title: "Quota",
-    note: `${pages} pages, ${REQUESTS} requests per ${INTERVAL_MS / 1_000} s, 20 to 80 ms of latency. Share: requests admitted after the first ${REQUESTS}, up to the last full hundred, as a share of what the window allows in that time.`,
+    note: `${pages.toLocaleString("en")} pages, ${REQUESTS} requests per ${INTERVAL_MS / 1_000} s, 20 to 80 ms of latency. Share: requests admitted after the first ${REQUESTS}, up to the last full hundred, as a share of what the window allows in that time.`,
     columns: ["limiter", "server's window", "share", "429s", "most in 3 s", "time"],
     rows: runs.map(({ name, window, share, seconds, stats }) => [
       name,
@@ -116,7 +116,7 @@ export async function quota(quick: boolean): Promise<Section> {
     ],
     chart: {
       kind: "bars",
-      title: `How many 429s do ${pages} pages cost?`,
+      title: `How many 429s do ${pages.toLocaleString("en")} pages cost?`,
       unit: `requests refused; sliding window of ${REQUESTS} per ${INTERVAL_MS / 1_000} s`,
       bars: runs
         .filter(({ window }) => window === "sliding")

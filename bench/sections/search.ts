@@ -47,7 +47,7 @@ export async function search(quick: boolean): Promise<Section> {
       rows.push([
         `${records.toLocaleString("en")} ${name}`,
         title,
-        `${partNos.length / PAGE_SIZE}`.replace(/\..*/, ""),
+        Math.floor(partNos.length / PAGE_SIZE).toLocaleString("en"),
         `${at(first, 0.5)} / ${at(first, 0.95)} / ${at(first, 1)}`,
         { value: at(others, 0.5), digits: 0 },
         { value: at(again, 0.5), digits: 0 },

@@ -34,7 +34,9 @@ import { fieldOf, messageOf } from "../shared/unknown.js";
  * import { createBottleneckRateLimiter } from "stocklot/bottleneck";
  *
  * const bottleneck = new Bottleneck({ maxConcurrent: 4, minTime: 600 });
- * const client = new InventoryClient({ rateLimiter: createBottleneckRateLimiter(bottleneck) });
+ * const client = new InventoryClient({
+ *   rateLimiter: createBottleneckRateLimiter(bottleneck),
+ * });
  * @throws ConfigurationError if the argument is not a Bottleneck.
  */
 export function createBottleneckRateLimiter(bottleneck: Bottleneck): RateLimiter {

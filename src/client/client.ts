@@ -39,8 +39,13 @@ const DEFAULT_MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
  * @example
  * import { InventoryClient } from "stocklot";
  *
- * const client = new InventoryClient({ baseUrl: "https://inventory.example.com/api/v1", clientId: "…", clientSecret: "…" });
- * for await (const lot of client.inventory.listLots({ wid: 3 })) console.log(lot.recNo);
+ * const client = new InventoryClient({
+ *   baseUrl: "https://inventory.example.com/api/v1",
+ *   clientId: "…",
+ *   clientSecret: "…",
+ * });
+ * for await (const lot of client.inventory.listLots({ wid: 3 }))
+ *   console.log(lot.recNo);
  * await client.close();
  */
 export class InventoryClient {
@@ -144,7 +149,11 @@ export class InventoryClient {
    * import { z } from "zod";
    *
    * const orderSchema = z.object({ orderNo: z.number(), status: z.string() });
-   * const order = await client.request({ method: "GET", path: "/Orders/4711", schema: orderSchema });
+   * const order = await client.request({
+   *   method: "GET",
+   *   path: "/Orders/4711",
+   *   schema: orderSchema,
+   * });
    * console.log(order.status);
    */
   request<T = unknown>(request: CustomRequest<T>, options?: RequestOptions): Promise<T> {
@@ -152,14 +161,19 @@ export class InventoryClient {
   }
 
   /**
-   * Lists the records of an endpoint that has no method of its own, such as orders (50 per page) or reports (1000 per
+   * Lists the records of an endpoint that has no method of its own, such as orders (50 per page) or reports (1,000 per
    * page).
    *
    * @example
    * import { z } from "zod";
    *
    * const orderSchema = z.object({ orderNo: z.number(), status: z.string() });
-   * const orders = client.paginate({ path: "/Orders", schema: orderSchema, maxPageSize: 50, key: "orderNo" });
+   * const orders = client.paginate({
+   *   path: "/Orders",
+   *   schema: orderSchema,
+   *   maxPageSize: 50,
+   *   key: "orderNo",
+   * });
    * for await (const order of orders) console.log(order.orderNo, order.status);
    */
   paginate<T = unknown>(list: CustomList<T>, options?: ListOptions): Paginator<T> {

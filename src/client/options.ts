@@ -53,7 +53,9 @@ export interface ClientOptions {
    * @example
    * // The secret is rotated every night.
    * import { readFile } from "node:fs/promises";
-   * new InventoryClient({ clientSecret: async () => (await readFile("/run/secrets/stock", "utf8")).trim() });
+   * new InventoryClient({
+   *   clientSecret: async () => (await readFile("/run/secrets/stock", "utf8")).trim(),
+   * });
    */
   clientSecret?: string | (() => string | Promise<string>) | undefined;
   /**
@@ -61,7 +63,10 @@ export interface ClientOptions {
    * @default false
    * @example
    * // A test system in your own network, without TLS.
-   * new InventoryClient({ baseUrl: "http://stock-test:8080/api/v1", allowInsecureHttp: true });
+   * new InventoryClient({
+   *   baseUrl: "http://stock-test:8080/api/v1",
+   *   allowInsecureHttp: true,
+   * });
    */
   allowInsecureHttp?: boolean | undefined;
   /**
@@ -79,7 +84,8 @@ export interface ClientOptions {
    * Time limit of one attempt in ms, from sending to the last byte of the body. `Infinity` for no limit.
    * @default 30_000
    * @example
-   * // A web page waits five seconds per attempt; with three retries the call may still take longer.
+   * // A web page waits five seconds per attempt; with three retries the call may
+   * // still take longer.
    * new InventoryClient({ timeoutMs: 5_000 });
    */
   timeoutMs?: number | undefined;
@@ -95,7 +101,8 @@ export interface ClientOptions {
    * The rate limit; `false` for no limit (a 429 still pauses the client).
    * @default { requests: 100, intervalMs: 60_000, reserved: 10, maxConcurrent: 16 }
    * @example
-   * // Your contract allows 300 requests a minute, and another program uses a third of them.
+   * // Your contract allows 300 requests a minute, and another program uses a third
+   * // of them.
    * new InventoryClient({ rateLimit: { requests: 200 } });
    */
   rateLimit?: RateLimitOptions | false | undefined;
@@ -107,7 +114,10 @@ export interface ClientOptions {
    * // Two clients with the same credentials share one limit.
    * import { createRateLimiter } from "stocklot";
    * const rateLimiter = createRateLimiter();
-   * const [catalog, warehouse] = [new InventoryClient({ rateLimiter }), new InventoryClient({ rateLimiter })];
+   * const [catalog, warehouse] = [
+   *   new InventoryClient({ rateLimiter }),
+   *   new InventoryClient({ rateLimiter }),
+   * ];
    */
   rateLimiter?: RateLimiter | undefined;
   /**
@@ -125,7 +135,8 @@ export interface ClientOptions {
    * responses are not checked.
    * @default "error"
    * @example
-   * // The service has sent a field of another type since last night: go on, and log what is wrong.
+   * // The service has sent a field of another type since last night: go on, and log
+   * // what is wrong.
    * new InventoryClient({ responseValidation: "warn", logger: console });
    */
   responseValidation?: "error" | "warn" | "off" | undefined;
@@ -136,7 +147,9 @@ export interface ClientOptions {
    * // Four servers share one token, and the next start needs no token request.
    * import { Redis } from "ioredis";
    * import { createRedisTokenStore } from "stocklot/redis";
-   * new InventoryClient({ tokenStore: createRedisTokenStore({ redis: new Redis(), key: "stock" }) });
+   * new InventoryClient({
+   *   tokenStore: createRedisTokenStore({ redis: new Redis(), key: "stock" }),
+   * });
    */
   tokenStore?: TokenStore | undefined;
   /**
@@ -147,19 +160,23 @@ export interface ClientOptions {
    * @example
    * // The service trusts only clients with a certificate.
    * import { Agent } from "undici";
-   * new InventoryClient({ dispatcher: new Agent({ connect: { cert: "…", key: "…" } }) });
+   * new InventoryClient({
+   *   dispatcher: new Agent({ connect: { cert: "…", key: "…" } }),
+   * });
    */
   dispatcher?: Dispatcher | undefined;
   /**
    * A fetch function that sends the requests instead of undici. `globalThis.fetch` is looked up at each call, so that
    * tests can replace it. A network error that it throws becomes a `ConnectionError`, and a read is retried; any other
-   * exception is rethrown unchanged, and the call is not retried. A write counts as sent once the function was called: if it
+   * exception is rethrown, as a copy without secrets, and the call is not retried. A write counts as sent once the function was called: if it
    * fails in any way, the write is an `OutcomeUnknownError`. The function must not repeat a request by itself: that can
    * double a write.
    * @default none; the global `fetch` on runtimes where undici does not work (Bun, Workers, Deno without `--allow-env`)
    * @example
    * // A test without a network.
-   * new InventoryClient({ fetch: async () => Response.json({ message: "closed" }, { status: 503 }) });
+   * new InventoryClient({
+   *   fetch: async () => Response.json({ message: "closed" }, { status: 503 }),
+   * });
    */
   fetch?: FetchLike | undefined;
   /**
@@ -182,7 +199,9 @@ export interface ClientOptions {
    * the error is logged and has no other effect.
    * @default none
    * @example
-   * new InventoryClient({ hooks: { response: ({ path, durationMs }) => console.log(path, durationMs) } });
+   * new InventoryClient({
+   *   hooks: { response: ({ path, durationMs }) => console.log(path, durationMs) },
+   * });
    */
   hooks?: Hooks | undefined;
 }

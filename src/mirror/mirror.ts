@@ -37,7 +37,9 @@ const DEFAULT_RESOURCES: readonly MirrorResource[] = ["items", "lots", "stockLev
  *
  * const mirror = createMirror({ client, sink: sqliteSink({ path: "stock.db" }) });
  * const report = await mirror.run();
- * console.log(`${report.added} added, ${report.changed} changed, ${report.removed} removed`);
+ * console.log(
+ *   `${report.added} added, ${report.changed} changed, ${report.removed} removed`,
+ * );
  * @throws ConfigurationError when an option is wrong.
  */
 export function createMirror(options: MirrorOptions): Mirror {
@@ -98,7 +100,11 @@ export class Mirror {
    * const mirror = createMirror({ client, sink: sqliteSink({ path: "stock.db" }) });
    * const stop = new AbortController();
    * process.once("SIGTERM", () => stop.abort());
-   * await mirror.watch({ everyMs: 5 * 60_000, signal: stop.signal, onError: (error) => console.error(error) });
+   * await mirror.watch({
+   *   everyMs: 5 * 60_000,
+   *   signal: stop.signal,
+   *   onError: (error) => console.error(error),
+   * });
    * @throws what a run or `onReport` throws, unless `onError` is given; what `onError` throws.
    */
   async watch(options: WatchOptions): Promise<void> {

@@ -71,7 +71,8 @@ export interface CopyLotFilter extends CopyStockLevelFilter {
  * import { openCopy, sqliteSink } from "stocklot/mirror";
  *
  * const copy = await openCopy(sqliteSink({ path: "stock.db" }));
- * for await (const lot of copy.lots({ shortID: "BOLT-M8" })) console.log(lot.spot, lot.units);
+ * for await (const lot of copy.lots({ shortID: "BOLT-M8" }))
+ *   console.log(lot.spot, lot.units);
  * await copy.close();
  * @throws ConfigurationError when there is no copy, or another version of the package wrote it.
  * @throws StorageError when the database fails.

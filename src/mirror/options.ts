@@ -30,7 +30,11 @@ export interface MirrorOptions {
    * @default ["items", "lots", "stockLevels"]
    * @example
    * // The shop only needs stock levels.
-   * createMirror({ client, sink: sqliteSink({ path: "copy.db" }), resources: ["stockLevels"] });
+   * createMirror({
+   *   client,
+   *   sink: sqliteSink({ path: "copy.db" }),
+   *   resources: ["stockLevels"],
+   * });
    */
   resources?: readonly MirrorResource[] | undefined;
   /**
@@ -50,7 +54,11 @@ export interface MirrorOptions {
    * @default 0.2
    * @example
    * // Half of the catalog may go at the end of a season.
-   * createMirror({ client, sink: sqliteSink({ path: "copy.db" }), maxRemovedShare: 0.5 });
+   * createMirror({
+   *   client,
+   *   sink: sqliteSink({ path: "copy.db" }),
+   *   maxRemovedShare: 0.5,
+   * });
    */
   maxRemovedShare?: number | undefined;
   /**
@@ -60,7 +68,11 @@ export interface MirrorOptions {
    * @default as the copy has it; off in a new copy
    * @example
    * // Who changed the minimum stock last month?
-   * createMirror({ client, sink: sqliteSink({ path: "copy.db" }), history: { days: 90 } });
+   * createMirror({
+   *   client,
+   *   sink: sqliteSink({ path: "copy.db" }),
+   *   history: { days: 90 },
+   * });
    */
   history?: MirrorHistoryOptions | false | undefined;
   /**
@@ -69,7 +81,11 @@ export interface MirrorOptions {
    * @default 82_800_000, 23 hours: a daily job makes a full pass every time
    * @example
    * // A run every ten minutes, and everything once a week.
-   * createMirror({ client, sink: sqliteSink({ path: "copy.db" }), fullPassEveryMs: 7 * 86_400_000 });
+   * createMirror({
+   *   client,
+   *   sink: sqliteSink({ path: "copy.db" }),
+   *   fullPassEveryMs: 7 * 86_400_000,
+   * });
    */
   fullPassEveryMs?: number | undefined;
   /**
@@ -79,7 +95,11 @@ export interface MirrorOptions {
    * @default 600_000
    * @example
    * // The service shows some changes an hour late.
-   * createMirror({ client, sink: sqliteSink({ path: "copy.db" }), overlapMs: 7_200_000 });
+   * createMirror({
+   *   client,
+   *   sink: sqliteSink({ path: "copy.db" }),
+   *   overlapMs: 7_200_000,
+   * });
    */
   overlapMs?: number | undefined;
 }

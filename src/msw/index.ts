@@ -20,7 +20,9 @@ import { parseUrl } from "../shared/url.js";
  * import { sandboxHandlers } from "stocklot/msw";
  * import { createSandbox } from "stocklot/sandbox";
  *
- * const server = setupServer(...sandboxHandlers(createSandbox(), "https://inventory.example.com/api/v1"));
+ * const server = setupServer(
+ *   ...sandboxHandlers(createSandbox(), "https://inventory.example.com/api/v1"),
+ * );
  * server.listen();
  * @param sandbox the result of `createSandbox`
  * @param baseUrl the client's base URL, version segment included; the sandbox's own by default

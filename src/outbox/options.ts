@@ -37,7 +37,11 @@ export interface OutboxOptions {
    * @default 60_000
    * @example
    * // A batch job of the service applies requests up to five minutes later.
-   * createOutbox({ client, store: sqliteOutboxStore({ path: "outbox.db" }), settleMs: 300_000 });
+   * createOutbox({
+   *   client,
+   *   store: sqliteOutboxStore({ path: "outbox.db" }),
+   *   settleMs: 300_000,
+   * });
    */
   settleMs?: number | undefined;
   /**
@@ -45,7 +49,11 @@ export interface OutboxOptions {
    * @default 30_000
    * @example
    * // After a crash, the next process may go on within five seconds.
-   * createOutbox({ client, store: sqliteOutboxStore({ path: "outbox.db" }), leaseMs: 5_000 });
+   * createOutbox({
+   *   client,
+   *   store: sqliteOutboxStore({ path: "outbox.db" }),
+   *   leaseMs: 5_000,
+   * });
    */
   leaseMs?: number | undefined;
   /**
@@ -55,7 +63,11 @@ export interface OutboxOptions {
    * @default "remark"
    * @example
    * // The remark is printed on labels; serials are not used.
-   * createOutbox({ client, store: sqliteOutboxStore({ path: "outbox.db" }), mark: "serial" });
+   * createOutbox({
+   *   client,
+   *   store: sqliteOutboxStore({ path: "outbox.db" }),
+   *   mark: "serial",
+   * });
    */
   mark?: "remark" | "serial" | false | undefined;
 }

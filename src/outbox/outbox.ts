@@ -58,15 +58,22 @@ const NOBODY = "nobody";
 
 /**
  * Creates an outbox: writes that survive the process. `add` stores them, `run` sends them. A write is never lost and
- * never applied twice, even if the process is killed at any moment. The guide "Reliable writes" lists the conditions.
+ * never applied twice, even if the process is killed at any moment. The guide "Outbox" lists the conditions.
  *
  * @example
  * import { createOutbox, sqliteOutboxStore } from "stocklot/outbox";
  *
- * const outbox = createOutbox({ client, store: sqliteOutboxStore({ path: "outbox.db" }) });
- * await outbox.add({ key: "asn-4711-1", operation: "receive", input: { itemID: "BOLT-M8", units: 50, wid: 3, reasonCode: 1 } });
+ * const outbox = createOutbox({
+ *   client,
+ *   store: sqliteOutboxStore({ path: "outbox.db" }),
+ * });
+ * await outbox.add({
+ *   key: "asn-4711-1",
+ *   operation: "receive",
+ *   input: { itemID: "BOLT-M8", units: 50, wid: 3, reasonCode: 1 },
+ * });
  * const report = await outbox.run();
- * console.log(`${report.applied} applied, ${report.rejected} rejected, ${report.unknown} unknown`);
+ * console.log(report);
  * await outbox.close();
  * @throws ConfigurationError if an option is wrong, or if `settleMs` is less than the client's `timeoutMs`.
  */

@@ -2,7 +2,7 @@ import { Big } from "big.js";
 
 /*
  * Decides whether a spreadsheet may have turned one text into another. A spreadsheet rewrites texts that look like a number, a
- * date, a time, a truth value or a formula, in the notation of its language: `0017` becomes `17`, `12E3` becomes 12000, `5%`
+ * date, a time, a truth value or a formula, in the notation of its language: `0017` becomes `17`, `12E3` becomes 12,000, `5%`
  * becomes 0.05, and `3-4` the third of April. Programs also replace hyphens, quotes and spaces by similar characters.
  * Texts that mean the same in different notations are most likely one text: `1.1` and `1.10` are one number. Texts in the same
  * notation are compared as they are written: `1-2` and `2-1` differ, as do `2026-04-03` and `2026-03-04`.
@@ -171,7 +171,7 @@ function readTime(text: string): number | undefined {
 /** `isCutFile`: whether a number whose last digits are zeros was rounded, see {@link areCut}. */
 function readNotation(given: string, isCutFile = false): TextReading {
   const plain = plainText(given);
-  // `="0017"`, `=1` and `'17` are cells with the contents 0017, 1 and 17.
+  // `="0017"`, `=1` and `'17` are cells with the contents `0017`, `1` and `17`.
   const text = SUM.test(plain) ? plain : plain.replace(/^="(.*)"$|^[=']/, "$1");
   if (TRUE.test(text) || FALSE.test(text)) return { text, numbers: [], days: [], isTrue: TRUE.test(text) };
   if (text.length > MAX_LENGTH || !/\d/.test(text)) return { text, numbers: [], days: [] };

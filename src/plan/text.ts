@@ -45,7 +45,7 @@ export function planText<Change extends { operation: string }, Blocked extends {
   return sections.filter((text) => text !== "").join("\n\n");
 }
 
-/** Writes a number from 10 000 on in groups of three digits. */
+/** Writes a number from 10,000 on in groups of three digits. */
 const grouped = (count: number) => count.toLocaleString("en", { useGrouping: "min2" }).replaceAll(",", " ");
 
 function section<T>(members: readonly T[], limit: number, linesOf: (member: T) => string[]): string {

@@ -31,7 +31,9 @@ export interface RedisRateLimiterOptions extends RateLimitOptions {
  * import { createRedisRateLimiter } from "stocklot/redis";
  *
  * const redis = new Redis("redis://127.0.0.1:6379");
- * const client = new InventoryClient({ rateLimiter: createRedisRateLimiter({ redis, key: "acme", requests: 100 }) });
+ * const client = new InventoryClient({
+ *   rateLimiter: createRedisRateLimiter({ redis, key: "acme", requests: 100 }),
+ * });
  * @throws ConfigurationError if an option is wrong.
  */
 export function createRedisRateLimiter(options: RedisRateLimiterOptions): RateLimiter {

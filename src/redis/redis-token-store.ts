@@ -52,7 +52,9 @@ const MAX_LOCK_RETRY_MS = 500;
  * import { createRedisTokenStore } from "stocklot/redis";
  *
  * const redis = new Redis("redis://127.0.0.1:6379");
- * const client = new InventoryClient({ tokenStore: createRedisTokenStore({ redis, key: "acme" }) });
+ * const client = new InventoryClient({
+ *   tokenStore: createRedisTokenStore({ redis, key: "acme" }),
+ * });
  * @throws ConfigurationError if an option is wrong.
  */
 export function createRedisTokenStore(options: RedisTokenStoreOptions): TokenStore {

@@ -26,7 +26,7 @@ export interface LoggedRequest {
 
 const MAX_LOGGED_REQUESTS = 100_000;
 
-/** Adds a request, and removes the oldest ones beyond 100 000. */
+/** Adds a request, and removes the oldest ones beyond 100,000. */
 export function addToLog(records: LoggedRequest[], logged: LoggedRequest): void {
   records.push(logged);
   // Done rarely, since moving a hundred thousand records by one costs more than the request itself.

@@ -31,8 +31,14 @@ export interface Sandbox {
    * import { createSandbox } from "stocklot/sandbox";
    *
    * const sandbox = createSandbox();
-   * // The next receipt is booked, but its response is lost: the client rejects with an OutcomeUnknownError.
-   * sandbox.addFault({ method: "POST", path: "/Inventory/Receive", fault: "drop-after", times: 1 });
+   * // The next receipt is booked, but its response is lost: the client rejects with
+   * // an OutcomeUnknownError.
+   * sandbox.addFault({
+   *   method: "POST",
+   *   path: "/Inventory/Receive",
+   *   fault: "drop-after",
+   *   times: 1,
+   * });
    * sandbox.addFault({ path: "/Item*", fault: 503 }); // each request for items fails
    * @throws ConfigurationError if the rule is wrong; the message names the field.
    */
@@ -59,8 +65,15 @@ export interface Sandbox {
  * import { InventoryClient } from "stocklot";
  * import { createSandbox } from "stocklot/sandbox";
  *
- * const sandbox = createSandbox({ items: [{ shortID: "BOLT-M8" }], lots: [{ shortID: "BOLT-M8", wID: 3, units: 40 }] });
- * const client = new InventoryClient({ baseUrl: sandbox.baseUrl, ...sandbox.credentials, fetch: sandbox.fetch });
+ * const sandbox = createSandbox({
+ *   items: [{ shortID: "BOLT-M8" }],
+ *   lots: [{ shortID: "BOLT-M8", wID: 3, units: 40 }],
+ * });
+ * const client = new InventoryClient({
+ *   baseUrl: sandbox.baseUrl,
+ *   ...sandbox.credentials,
+ *   fetch: sandbox.fetch,
+ * });
  * @throws ConfigurationError for an unknown or invalid option; the message names it.
  */
 export function createSandbox(options: SandboxOptions = {}): Sandbox {

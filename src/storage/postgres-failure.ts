@@ -5,7 +5,7 @@ import { createStorageError } from "./storage-failure.js";
 /** Whether the server has rejected a command, and the connection still works. */
 export function isRejected(error: unknown): boolean {
   const state = fieldOf(error, "severity") === undefined ? "" : String(fieldOf(error, "code"));
-  // 40003 is "statement completion unknown"; class XX are internal errors.
+  // `40003` is "statement completion unknown"; class XX are internal errors.
   return /^[\dA-Z]{5}$/.test(state) && !/^(?:40003|08|57P|XX)/.test(state);
 }
 

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { entryPoints, publicApi } from "../../tools/public-api.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
 import { type Given, givenTo } from "./support/given.js";
-import { ROOT } from "./support/markdown.js";
+import { MOST_CHARACTERS, ROOT } from "./support/markdown.js";
 import { snippets } from "./support/snippets.js";
 
 /** A program that people copy. */
@@ -133,6 +133,11 @@ describe.skipIf(!RUN_ALL)(`what is exported (${ONLY_IN_TEST_ALL})`, () => {
     expect(snippets().length).toBeGreaterThan(5);
     expect(programs.length).toBeGreaterThan(snippets().length);
     expect(programs.flatMap(problemsIn)).toEqual([]);
+  });
+
+  it("has examples that fit the column of the site", () => {
+    const lines = programs.flatMap(({ name, code }) => code.split("\n").map((line) => ({ name, line })));
+    expect(lines.filter(({ line }) => line.length > MOST_CHARACTERS)).toEqual([]);
   });
 
   it("does not compile in an example that is wrong", () => {

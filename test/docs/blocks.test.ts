@@ -1,12 +1,9 @@
 import { expect, it } from "vitest";
-import { blocksOf, guides } from "./support/markdown.js";
-
-/** What fits into the column of the site at a window of 1280 pixels. */
-const MOST_CHARACTERS = 84;
+import { blocksOf, guides, MOST_CHARACTERS } from "./support/markdown.js";
 
 it(`code on the pages has at most ${MOST_CHARACTERS} characters per line`, () => {
   const tooLong = guides()
-    .flatMap((page) => blocksOf(page, "ts", "sh", "sql", "js"))
+    .flatMap((page) => blocksOf(page, "ts", "tsx", "js", "sh", "powershell", "sql", "json", "yaml", "dockerfile"))
     .flatMap(({ page, line, code }) =>
       code
         .split("\n")

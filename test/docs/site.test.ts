@@ -32,7 +32,7 @@ afterAll(() => rmSync(site, { recursive: true, force: true }));
 describe.skipIf(!RUN_ALL)("the site", () => {
   it("shows what is used first, fields by their path, details folded, and where to report", () => {
     const text = read("api/stocklot.html");
-    const places = ['id="inventoryclient"', 'id="inventory-1"', 'id="lot"', 'id="notfounderror"'].map((id) =>
+    const places = ['id="inventoryclient"', 'id="inventory"', 'id="lot"', 'id="notfounderror"'].map((id) =>
       text.indexOf(id),
     );
     expect(places).toEqual([...places].sort((left, right) => left - right));
@@ -40,6 +40,37 @@ describe.skipIf(!RUN_ALL)("the site", () => {
     expect(text).toContain("service.id");
     expect(text.match(/<details>/g)?.length).toBeGreaterThan(30);
     expect(read("docs/start.html")).toContain('<footer class="licence">');
+  });
+
+  it("has every heading and property that the API pages link to", () => {
+    const idsOf = (path: string) => new Set([...read(path).matchAll(/\bid="([^"]+)"/g)].map(([, id = ""]) => id));
+    const ids = new Map(API_PAGES.map((path) => [`/${path}`, idsOf(path)]));
+    const missing = API_PAGES.flatMap((path) =>
+      [...read(path).matchAll(/href="([^"#]*)#([^"]+)"/g)].flatMap(([, page = "", id = ""]) => {
+        const found = ids.get(page === "" ? `/${path}` : page.endsWith(".html") ? page : `${page}.html`);
+        return !found || found.has(decodeURIComponent(id)) ? [] : [`${path}: ${page}#${id}`];
+      }),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it.each(ENTRY_POINTS)("shows every member of every interface of %s, or of one that it extends", (name) => {
+    const nameOf = (section: string) => /^<h3[^>]*>(?:<code[^>]*>\w+<\/code> )?(\w+)/.exec(section)?.[1];
+    // A type may stand on the page of another entry point, to which its own page links.
+    const sections = API_PAGES.flatMap((path) => read(path).split(/(?=<h3 id=)/));
+    const shownOf = (type: string): string => {
+      const section = sections.filter((each) => nameOf(each) === type).join("");
+      const [line = ""] = /<p>Extends .*?<\/p>/.exec(section) ?? [];
+      return section + [...line.matchAll(/>(\w+)<\/code>/g)].map(([, parent = ""]) => shownOf(parent)).join("");
+    };
+    const api = readFileSync(join(ROOT, "tools/api", `${name.replace("/", "-")}.txt`), "utf8");
+    const interfaces = [...api.matchAll(/^interface (\w+)[^\n]*\{\n([\s\S]*?)^\}/gm)];
+    const missing = interfaces.flatMap(([, type = "", members = ""]) =>
+      [...members.matchAll(/^ {2}(\w+)\??:/gm)].flatMap(([, member = ""]) =>
+        new RegExp(`id="(property-)?${member.toLowerCase()}(-\\d+)?"`).test(shownOf(type)) ? [] : [`${type}.${member}`],
+      ),
+    );
+    expect(missing).toEqual([]);
   });
 
   it("offers the Markdown of its pages, llms.txt and openapi.json", () => {
@@ -73,14 +104,10 @@ describe.skipIf(!RUN_ALL || !CHROMIUM)(`the site, in Chromium (${missing})`, () 
   });
   afterAll(() => browser?.close());
 
-  // What fits a narrow window fits a wide one, and other errors do not depend on it.
-  it.each([
-    [1280, CHECKED],
-    [390, READ_MOST],
-  ])("%i pixels wide: pages load without an error, from no other host, fit the window, and axe finds no serious problem", async (width, paths) => {
+  /** A page that gets all files from the folder of the site, and nothing from another host. */
+  async function openPage(width: number, problems: string[] = []): Promise<Page> {
     // Without transitions, another theme has its colours immediately.
     const page = await browser.newPage({ viewport: { width, height: 844 }, reducedMotion: "reduce" });
-    const problems: string[] = [];
     page.on("pageerror", ({ message }) => problems.push(message));
     page.on("console", (message) => message.type() === "error" && problems.push(message.text()));
     await page.route("**", (route, request) => {
@@ -89,6 +116,39 @@ describe.skipIf(!RUN_ALL || !CHROMIUM)(`the site, in Chromium (${missing})`, () 
       problems.push(`a request to ${href}`);
       return route.abort();
     });
+    return page;
+  }
+
+  it("opens what is folded around the target of a link", async () => {
+    const page = await openPage(1280);
+    await page.goto(`${ADDRESS}api/stocklot.html`);
+    const target = page.locator("#property-clientsecret");
+    const row = page.locator("tr", { has: target });
+    expect(await row.isVisible()).toBe(false);
+    await page.evaluate("location.hash = '#property-clientsecret'");
+    await row.waitFor({ state: "visible" });
+    await page.close();
+  });
+
+  it("shows a program and its output instead of a command", async () => {
+    const page = await openPage(390);
+    await page.goto(`${ADDRESS}docs/start.html`);
+    const [program, output] = [page.getByText("getStockLevel"), page.getByText("1264 available", { exact: true })];
+    expect(await program.isVisible()).toBe(false);
+    await page.waitForFunction("document.querySelector('#app').__vue_app__");
+    await page.locator(".ways label", { hasText: "Program" }).click();
+    await program.waitFor({ state: "visible" });
+    expect(await output.isVisible()).toBe(true);
+    await page.close();
+  });
+
+  // What fits a narrow window fits a wide one, and other errors do not depend on it.
+  it.each([
+    [1280, CHECKED],
+    [390, READ_MOST],
+  ])("%i pixels wide: pages load without an error, from no other host, fit the window, and axe finds no serious problem", async (width, paths) => {
+    const problems: string[] = [];
+    const page = await openPage(width, problems);
     for (const path of paths) {
       // The home page has a menu of its own in a narrow one.
       const isChecked = paths === CHECKED || path === "index.html";

@@ -122,6 +122,19 @@ describe("a client that has just started, with 100 requests per minute", () => {
     }
   });
 
+  it("whoever has less time than the requests take is told so, and not to try again at once", async () => {
+    const [first = "", second = ""] = await skusOf(2);
+    const client = createClient();
+    const [known] = track([() => client.inventory.getStockLevel(first, {}, within)]);
+    await advance(2_000);
+    expect(known?.value).toBeDefined();
+    const [late] = track([() => client.inventory.getStockLevel(second, {}, { totalTimeoutMs: 60 })]);
+    await advance(2_000);
+    expect(late?.error).toBeInstanceOf(TimeoutError);
+    expect(late?.error).toMatchObject({ retryAfterMs: undefined });
+    expect(String(late?.error)).toMatch(/not begun, .* about \d requests, and at about \d+ ms each, they take longer/);
+  });
+
   it("whoever waits for another search until his time is over gets a TimeoutError", async () => {
     const skus = await skusOf(6);
     const client = createClient({ retry: false });

@@ -158,7 +158,7 @@ describe("the queries of examples/copy-queries.sql", () => {
   const statements = page
     .split(";\n")
     .flatMap((text) => (/^(SELECT|WITH)/m.test(text) ? text.replace(/^--.*\n/gm, "") : []));
-  const [bin = "", stock = "", without = "", trusted = "", ...ofHistory] = statements;
+  const [bin = "", onHold = "", stock = "", without = "", trusted = "", ...ofHistory] = statements;
   const [changedSince = "", stockAt = "", stoodInSqlite = "", stoodInPostgres = "", ...others] = ofHistory;
 
   const queries: Record<string, (sql: string) => Promise<Record<string, unknown>[]>> = {
@@ -202,6 +202,11 @@ describe("the queries of examples/copy-queries.sql", () => {
     const [lot] = service.records("lots").values();
     const inBin = bin.replace("3 AND spot = 'A-01'", `${lot?.wID} AND spot = '${lot?.spot}'`);
     expect((await query(inBin)).map(({ units }) => Number(units))).toContain(lot?.units);
+    const held = [...service.records("lots").values()].filter(({ hold, shipped }) => hold && shipped === null);
+    expect(held.length).toBeGreaterThan(0);
+    expect((await query(onHold)).map(({ recNo }) => Number(recNo)).sort()).toEqual(
+      held.map(({ recNo }) => recNo).sort(),
+    );
     expect(await query(stock)).toMatchObject([{ shortID: "BOLT-M8" }]);
     expect(Number((await query(stock))[0]?.inStock)).toBe(level?.inStock);
     expect(await query(without)).toEqual([]);

@@ -147,6 +147,22 @@ describe("plan.apply", () => {
     expect(writes).toBeLessThanOrEqual(5 + 3);
   });
 
+  it("sends nothing more once the caller's own code has failed", async () => {
+    const one = world(CATALOG);
+    let writes = 0;
+    const client = one.connect(async ({ method }, send) => {
+      if (method !== "PUT") return send();
+      writes += 1;
+      if (writes === 1) throw new RangeError("a bug of the fetch function");
+      return send();
+    });
+    const desired = CATALOG.map(({ shortID }) => item(shortID, { description: "another" }));
+    const plan = await planOf(one, desired);
+    await expect(plan.apply({ client })).rejects.toMatchObject({ name: "RangeError" });
+    // Those that were in flight.
+    expect(writes).toBeLessThanOrEqual(4);
+  });
+
   it("returns its report although the items cannot be read at the end", async () => {
     const one = world(CATALOG);
     const client = one.connect(async ({ method }, send) => {

@@ -32,11 +32,15 @@ export function checkFaultTable(
   });
 }
 
+/** A row for each fault, a column for the writes that have the same result in every row, and the error that is not "unknown". */
 function markdown(writes: readonly WriteCall[], results: readonly Row[]): string {
+  const rows = joinRows(results);
+  const names = writes.map(({ name }, index) => ({ name: `\`${name}\``, index }));
+  const columns = groupBy(names, ({ index }) => JSON.stringify(rows.map((row) => row.results[index])));
   const lines = [
-    ["what happens", "how the call ends, and how often the write was applied"],
-    ["---", "---"],
-    ...joinRows(results).map(({ fault, results }) => [fault, resultsOf(writes, results)]),
+    ["what happens", ...columns.map((column) => column.map(({ name }) => name).join(", ")), "✗"],
+    ["---", ...columns.map(() => ":-:"), "---"],
+    ...rows.map((row) => [row.fault, ...columns.map(([{ index }]) => cellOf(row.results[index])), errorOf(row)]),
   ];
   return `${lines.map((cells) => `| ${cells.join(" | ")} |`).join("\n")}\n`;
 }
@@ -54,24 +58,18 @@ function joinRows(rows: readonly Row[]): Row[] {
     }));
     byFault.set(fault, { fault, results: fewest });
   }
-  const byResults = groupBy([...byFault.values()], ({ results }) => JSON.stringify(results));
-  return byResults.map(([first, ...others]) => ({
-    ...first,
-    fault: [first, ...others].map(({ fault }) => fault).join(";<br>"),
-  }));
+  return [...byFault.values()];
 }
 
-/** The result of each write. Writes with the same result share a line. */
-function resultsOf(writes: readonly WriteCall[], results: Row["results"]): string {
-  const lines = groupBy(
-    writes.map(({ name }, index) => ({ name: `\`${name}\``, result: cellOf(results[index]) })),
-    ({ result }) => result,
-  ).map((group) => `${group.map(({ name }) => name).join(", ")}: ${group[0].result}`);
-  return lines.length === 1 ? `all: ${cellOf(results[0])}` : lines.join("<br>");
-}
+const MARKS: Readonly<Record<string, string>> = { ok: "✓", OutcomeUnknownError: "?" };
 
 const cellOf = (result: Row["results"][number] | undefined) =>
-  result ? `${result.outcome === "ok" ? "ok" : `\`${result.outcome}\``}, ${result.effects}×` : "";
+  result ? `${MARKS[result.outcome] ?? "✗"} ${result.effects}×` : "";
+
+const errorOf = ({ results }: Row) => {
+  const errors = results.map(({ outcome }) => outcome).filter((outcome) => !(outcome in MARKS));
+  return [...new Set(errors)].map((error) => `\`${error}\``).join(", ");
+};
 
 /** In the order of the first element of each group. */
 function groupBy<T>(elements: readonly T[], keyOf: (element: T) => string): [T, ...T[]][] {

@@ -50,11 +50,17 @@ const sectionsOf = (text: string, level: number): string[] => text.split(new Reg
 
 const nameOf = (section: string) => /^#+ (?:`\w+` )?([\w$]+)/.exec(section)?.[1] ?? "";
 
-/** Names by use, members that all errors have said once, and the details of a member folded. */
+/** Names by use, and the details of each folded. */
 function arranged(page: string): string {
   const [head = "", ...sections] = sectionsOf(page.replace(/^\*\*\*\n+/gm, "").replace(/^## .*\n+/gm, ""), 3);
   const named = sections.map((section) => ({ name: nameOf(section), text: withFoldedMembers(section) }));
-  if (!named.some(({ name }) => name === "InventoryClient")) return head + named.map(({ text }) => text).join("");
+  if (!named.some(({ name }) => name === "InventoryClient"))
+    return (
+      head +
+      inOrderOfUse(named)
+        .map(({ text }) => text)
+        .join("")
+    );
   const groups = GROUPS.map(([title, names], index) => {
     const isFirst = (name: string) => GROUPS.findIndex(([, each]) => each.test(name)) === index;
     // As listed, then all others.
@@ -66,27 +72,135 @@ function arranged(page: string): string {
   return head + groups.join("");
 }
 
-/** A group of members, all of which another class has. */
-const EMPTY_GROUP = /^#### (Properties|Accessors|Constructors|Methods)\n+(?=#### |$(?![\s\S]))/gm;
-
-function withFoldedMembers(section: string): string {
-  const [head = "", ...members] = section.split(/^(?=#{4,5} )/m);
-  const own = members.filter(
-    (member) => !/^###### Inherited from\n+\[`StocklotError`|^###### Inherited from\n+.*Error/m.test(member),
-  );
-  const isShorter = own.length < members.length;
-  const note = isShorter ? "It also has the members of the classes that it extends.\n\n" : "";
-  return (head + note + own.map(folded).join("")).replace(EMPTY_GROUP, "");
+interface NamedSection {
+  readonly name: string;
+  readonly text: string;
 }
 
-/** Parameters, result, example and errors of a member; fields of an object have the name of the member before theirs. */
-function folded(member: string): string {
-  const [head = "", ...parts] = sectionsOf(member, 6);
-  if (parts.length === 0 || parts[0]?.startsWith("###### Get Signature")) return member;
-  const isObject = /\*\*: `object`/.test(head);
-  if (isObject) return head + parts.map((part) => part.replace(/^###### /, `###### ${nameOf(head)}.`)).join("");
-  const titles = parts.map((part) => /^###### (.*)/.exec(part)?.[1]?.toLowerCase() ?? "").join(", ");
-  return `${head}<details>\n<summary>${titles}</summary>\n\n${parts.join("")}\n</details>\n\n`;
+/** What creates, other functions, then each type behind what mentions it. */
+function inOrderOfUse(sections: readonly NamedSection[]): NamedSection[] {
+  const functions = sections.filter(({ text }) => /^### [\w$]+\(\)/.test(text));
+  const placed = functions.sort(
+    (left, right) => Number(right.name.startsWith("create")) - Number(left.name.startsWith("create")),
+  );
+  // The loop also goes through what it adds.
+  for (const { text } of placed)
+    for (const [, anchor] of text.matchAll(/\(#([\w-]+)\)/g)) {
+      const section = sections.find(({ name }) => anchorOf(name) === anchor);
+      if (section && !placed.includes(section)) placed.push(section);
+    }
+  return [...placed, ...sections.filter((section) => !placed.includes(section))];
+}
+
+const titleOfPart = (part: string) => /^#+ (.*)/.exec(part)?.[1] ?? "";
+const bodyOf = (part: string) => part.replace(/^#+ .*\n+/, "");
+const folded = (summary: string, text: string) =>
+  `<details>\n<summary>${summary}</summary>\n\n${text.trim()}\n\n</details>\n\n`;
+
+/** A class, a function or a type: what it is and an example, then its members. */
+function withFoldedMembers(section: string): string {
+  const [head = "", ...groups] = sectionsOf(section, 4);
+  const isFunction = groups.some((group) => /^(Returns|Parameters)$/.test(titleOfPart(group)));
+  if (isFunction) return head + withFoldedDetails(groups);
+  const isError = nameOf(section).endsWith("Error");
+  return head + groups.map((group) => arrangedGroup(group, isError)).join("");
+}
+
+function arrangedGroup(group: string, isError: boolean): string {
+  const [, ...all] = sectionsOf(group, 5);
+  const members = all.filter((member) => !/^###### Inherited from\n+.*Error/m.test(member)).map(arrangedMember);
+  switch (titleOfPart(group)) {
+    case "Extends":
+    case "Implements":
+    case "Extended by":
+      return inOneLine(group);
+    case "Example":
+      return bodyOf(group);
+    case "Type Parameters":
+      // Names alone say nothing.
+      return tableIn(bodyOf(group)).rows[0]?.length === 1 ? "" : group;
+    case "Properties":
+      return arrangedProperties(bodyOf(group));
+    case "Constructors":
+      // The package creates its errors.
+      return isError && members.length > 0 ? folded("constructor", members.join("")) : members.join("");
+    case "Accessors":
+    case "Methods":
+      return members.join("");
+    default:
+      return group;
+  }
+}
+
+/** "Extends A", instead of a list below a heading. */
+const inOneLine = (group: string) => {
+  const names = [...bodyOf(group).matchAll(/^- (.*)$/gm)].map(([, name]) => name?.replaceAll(").[", "), ["));
+  const ending =
+    titleOfPart(group) === "Extends" && names.some((name) => name?.includes("(#")) ? ", with its members" : "";
+  return `${titleOfPart(group)} ${names.join(", ")}${ending}.\n\n`;
+};
+
+/** A member has a heading of its own; the signature says what it returns. */
+function arrangedMember(member: string): string {
+  const [head = "", ...parts] = sectionsOf(member.replace(/^###### Get Signature\n+/m, ""), 6);
+  return head.replace(/^#/, "") + withFoldedDetails(parts);
+}
+
+/** The example, then parameters, results and errors, folded. */
+function withFoldedDetails(parts: readonly string[]): string {
+  const titled = parts.map((part) => ({
+    title: titleOfPart(part),
+    text: part.replace(/^#+/, "#####"),
+    body: bodyOf(part),
+  }));
+  const examples = titled.filter(({ title }) => title === "Example");
+  const isTypeAlone = (body: string) => !/\s[a-z]+ [a-z]+/.test(body.replace(/`[^`]*`/g, ""));
+  const details = titled.filter(
+    ({ title, body }) =>
+      !/^(Example|Overrides|Inherited from|Implementation of)$/.test(title) &&
+      !(title === "Returns" && isTypeAlone(body)),
+  );
+  const example = examples.map(({ body }) => body).join("");
+  if (details.length === 0) return example;
+  const summary = details.map(({ title }) => title.toLowerCase()).join(", ");
+  return example + folded(summary, details.map(({ text }) => text).join(""));
+}
+
+const cellsOf = (row: string) => row.slice(2, -2).split(/(?<!\\) \| /);
+
+/** The rows of the table with which a text begins, and what stands below. */
+function tableIn(text: string): { rows: string[][]; below: string } {
+  const [table = ""] = /^(?:\|.*\n?)*/.exec(text) ?? [];
+  return { rows: table.trim().split("\n").map(cellsOf), below: text.slice(table.length) };
+}
+
+const rowOf = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
+
+const withoutExample = (cell: string) => cell.replace(/ \*\*Example\*\* .*$/, "");
+
+/** TypeDoc writes a list into one line. */
+const withLinesOfList = (cell: string) =>
+  cell.replace(/(?:^| )- (?=`[^`]+`:)/g, (_, at: number) => (at > 0 ? "<br>" : ""));
+
+/** More properties than fit beside each other are folded; their names stay. */
+const MOST_PROPERTIES = 6;
+
+/** The properties of a class or type, without what an exported ancestor has, and without `readonly` and `public`. */
+function arrangedProperties(text: string): string {
+  const { rows, below } = tableIn(text);
+  const [columns = []] = rows;
+  const inherited = columns.indexOf("Inherited from");
+  const isShown = (column: number) => !/^(Modifier|Inherited from|Overrides)$/.test(columns[column] ?? "");
+  const [head = [], rule = [], ...own] = rows
+    .filter((cells, index) => index < 2 || inherited < 0 || !cells[inherited]?.includes("]("))
+    .map((cells) => cells.filter((_, column) => isShown(column)));
+  if (own.length === 0) return "";
+  const table = `${[head, rule, ...own].map((cells) => `${rowOf(cells.map(withLinesOfList))}\n`).join("")}\n${below}`;
+  if (own.length <= MOST_PROPERTIES) return `${table}\n`;
+  // A field of an object has the name of the object before its own.
+  const names = own.map(([cell = ""]) => /`([^`]+)`/.exec(cell)?.[1] ?? "").filter((name) => !name.includes("."));
+  const list = names.map((name) => `<code>${name}</code>`).join(", ");
+  return folded(`${names.length} properties: ${list}`, table);
 }
 
 /** The examples of the options, by interface. In a table TypeDoc would write each into one line. */
@@ -114,7 +228,7 @@ const withExamplesBelow = (page: string, examples: ReadonlyMap<string, string[]>
   sectionsOf(page, 3)
     .map((section) => {
       const own = examples.get(nameOf(section));
-      const table = section.replace(/ \*\*Example\*\* .*? \|(?= <a |$)/gm, " |");
+      const table = section.replace(/^\| .* \|$/gm, (row) => rowOf(cellsOf(row).map(withoutExample)));
       if (!own || table === section) return table;
       const code = `\`\`\`ts\n${own.join("\n\n")}\n\`\`\``;
       return table.replace(

@@ -6,6 +6,7 @@ import { homePage } from "./home.js";
 import { replaceTargets } from "./markdown.js";
 import { FRONT_PAGE, GUIDES, PROJECT_GROUPS } from "./navigation.js";
 import { withTabs } from "./package-managers.js";
+import { withProgramTabs } from "./program-tabs.js";
 
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -46,7 +47,9 @@ export const readDocument = (path: string): string => readFileSync(join(ROOT, pa
 
 /** Writes the pages of all documents and programs. */
 export function writePages(): void {
-  for (const path of documents()) writePage(pageOf(path), withTabs(withLinksOfSite(path, readDocument(path))));
+  for (const path of documents()) {
+    writePage(pageOf(path), withProgramTabs(withTabs(withLinksOfSite(path, readDocument(path)))));
+  }
   writePage("index", withLinksOfSite("index.md", homePage(readDocument(FRONT_PAGE))));
   for (const path of programs()) {
     const language = extname(path).slice(1);

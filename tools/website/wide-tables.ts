@@ -1,16 +1,55 @@
 /** Tables that are wider than the page scroll in themselves, by pointer and by keyboard. */
 import type { MarkdownRenderer } from "vitepress";
 
-/** The first column of tables that are lists of definitions on a phone: one above the other. */
-const DEFINED = /^(option|class|method|name|Parameter|Property)$/;
+type Tokens = ReturnType<MarkdownRenderer["parse"]>;
 
 export function makeScrollable(markdown: MarkdownRenderer): void {
   markdown.renderer.rules.table_open = (tokens, index) => {
-    const first = tokens.slice(index).find(({ type }) => type === "inline")?.content ?? "";
-    return `<div class="table${DEFINED.test(first) ? " definitions" : ""}" tabindex="0"><table>\n`;
+    return `<div class="table ${kindOf(tokens, index)}" tabindex="0"><table>\n`;
   };
   markdown.renderer.rules.table_close = () => "</table></div>\n";
 }
+
+/** The most characters that a phone shows beside each other in a table. */
+const MOST_BESIDE = 44;
+
+/** The most characters of a mark or a figure. */
+const LONGEST_MARK = 6;
+
+/**
+ * On a phone, a table with much text becomes a list: the first cell, then the others, each below the name of its column.
+ * A matrix of marks or figures scrolls.
+ */
+function kindOf(tokens: Tokens, open: number): "stacked" | "matrix" | "narrow" {
+  const rows: Tokens[] = [];
+  let headings: string[] = [];
+  for (const [index, token] of [...tokens.entries()].slice(open)) {
+    if (token.type === "table_close") break;
+    if (token.type === "tr_open") rows.push([]);
+    if (/^t[hd]_open$/.test(token.type)) rows.at(-1)?.push(token);
+    if (token.type === "inline" && rows.length === 1) headings = [...headings, token.content];
+    if (token.type === "inline") tokens[index - 1]?.attrSet("data-length", `${textOf(token.content).length}`);
+  }
+  const [, ...body] = rows;
+  const lengths = headings.map((_, column) =>
+    Math.max(...body.map((row) => Number(row[column]?.attrGet("data-length") ?? 0))),
+  );
+  for (const row of rows)
+    for (const [column, cell] of row.entries()) {
+      cell.attrs = (cell.attrs ?? []).filter(([name]) => name !== "data-length");
+      const heading = textOf(headings[column] ?? "");
+      if (column > 0 && headings.length > 2) cell.attrSet("data-column", /\?$/.test(heading) ? heading : `${heading}:`);
+      // A style sheet can change what a class says.
+      const align = /text-align:(\w+)/.exec(cell.attrGet("style") ?? "")?.[1];
+      cell.attrs = cell.attrs.filter(([name]) => name !== "style");
+      if (align) cell.attrJoin("class", align);
+    }
+  if (lengths.filter((length) => length <= LONGEST_MARK).length > 1) return "matrix";
+  return lengths.reduce((sum, length) => sum + length, 0) > MOST_BESIDE ? "stacked" : "narrow";
+}
+
+/** What a cell shows: without targets of links and HTML. */
+const textOf = (content: string) => content.replace(/\]\([^)]*\)|<[^>]*>|[`[*]/g, "");
 
 const LONGEST_NAME = 32;
 

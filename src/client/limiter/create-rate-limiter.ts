@@ -10,8 +10,16 @@ import { countedSlots, RateLimiter } from "./rate-limiter.js";
  * import { createRateLimiter, InventoryClient } from "stocklot";
  *
  * const rateLimiter = createRateLimiter({ requests: 100, intervalMs: 60_000 });
- * const scanner = new InventoryClient({ clientId: "scanner", clientSecret: "…", rateLimiter });
- * const reports = new InventoryClient({ clientId: "reports", clientSecret: "…", rateLimiter });
+ * const scanner = new InventoryClient({
+ *   clientId: "scanner",
+ *   clientSecret: "…",
+ *   rateLimiter,
+ * });
+ * const reports = new InventoryClient({
+ *   clientId: "reports",
+ *   clientSecret: "…",
+ *   rateLimiter,
+ * });
  * @throws ConfigurationError if an option is wrong.
  */
 export function createRateLimiter(options: RateLimitOptions = {}): RateLimiter {

@@ -24,7 +24,8 @@ export interface RateLimitOptions {
    * leave all of them free, other reads half of them, rounded up. Must be less than `requests`; `0` reserves none.
    * @default a tenth of `requests`
    * @example
-   * // Nothing but the nightly copy uses these credentials: keep no slots free for writes.
+   * // Nothing but the nightly copy uses these credentials: keep no slots free for
+   * // writes.
    * new InventoryClient({ rateLimit: { reserved: 0 } });
    */
   reserved?: number | undefined;

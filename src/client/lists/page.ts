@@ -29,7 +29,8 @@ export interface PagingOptions {
    * @default 1
    * @example
    * // A fast reader: three pages are on their way while one is processed.
-   * for await (const lot of client.inventory.listLots({}, { readAhead: 3 })) console.log(lot.recNo);
+   * for await (const lot of client.inventory.listLots({}, { readAhead: 3 }))
+   *   console.log(lot.recNo);
    */
   readAhead?: number | undefined;
   /**
@@ -40,7 +41,8 @@ export interface PagingOptions {
    * @default false
    * @example
    * // Receipts are booked meanwhile: no lot may be missed.
-   * for await (const lot of client.inventory.listLots({}, { gapless: true })) console.log(lot.recNo);
+   * for await (const lot of client.inventory.listLots({}, { gapless: true }))
+   *   console.log(lot.recNo);
    */
   gapless?: boolean | undefined;
 }

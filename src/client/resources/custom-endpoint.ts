@@ -52,7 +52,7 @@ export interface CustomList<T = unknown> {
    */
   schema?: StandardSchema<T> | undefined;
   /**
-   * The largest page size of the service, in records, which is also the default page size: 50 for order resources, 1000
+   * The largest page size of the service, in records, which is also the default page size: 50 for order resources, 1,000
    * for reports.
    * @default 250
    */

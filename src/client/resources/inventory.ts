@@ -83,7 +83,8 @@ export class Inventory {
    * Source: `GET /Inventory`, `GET /Inventory/{wid}`.
    *
    * @example
-   * for await (const lot of client.inventory.listLots({ wid: 3 })) console.log(lot.recNo, lot.units);
+   * for await (const lot of client.inventory.listLots({ wid: 3 }))
+   *   console.log(lot.recNo, lot.units);
    * @throws PermissionError if the warehouse is out of the client's scope.
    */
   listLots(params: InventoryListParams = {}, options: ListOptions = {}): Paginator<Lot> {
@@ -109,7 +110,7 @@ export class Inventory {
    * zeros is returned.
    *
    * The service cannot filter stock levels by item. The client searches a few pages sorted by `partNo` instead of reading the
-   * list: usually 4 requests for 20 000 items, one for an item that it has searched before. The result is exact, whatever
+   * list: usually 4 requests for 20,000 items, one for an item that it has searched before. The result is exact, whatever
    * changes meanwhile: it is read from one page, which also contains the neighbours of the item. If the service does not
    * sort this list, the whole list is read, unless `ifUnsorted` is `"error"`; also for `null` if `sort` makes no difference.
    *
@@ -130,13 +131,13 @@ export class Inventory {
    */
   async getStockLevel(
     shortID: string,
-    lifetime: StockLevelScope = {},
+    scope: StockLevelScope = {},
     options: ItemSearchOptions = {},
   ): Promise<StockLevel | null> {
     const name = "inventory.getStockLevel";
     return await this.#requester.asOneMethod(name, async () => {
       const shortIDs = checkedSku(shortID, "getStockLevel");
-      const levels = levelsOf(await this.#itemLookup.findLevel(name, stockLevelList, { shortIDs, lifetime, options }));
+      const levels = levelsOf(await this.#itemLookup.findLevel(name, stockLevelList, { shortIDs, scope, options }));
       return levels.get(shortID) ?? null;
     });
   }
@@ -145,11 +146,13 @@ export class Inventory {
    * The stock of several items, in all warehouses or in one, by the SKU as asked; `null` if the service does not list it.
    *
    * As {@link getStockLevel}, but the searches share pages and look-ups: at most about 30 requests for twelve items among
-   * 20 000, 12 if they were searched before, and never more than reading the items and the list. With `onMissing: "omit"`,
+   * 20,000, 12 if they were searched before, and never more than reading the items and the list. With `onMissing: "omit"`,
    * the result lacks SKUs that do not exist.
    *
    * @example
-   * const levels = await client.inventory.getStockLevels(["BOLT-M8", "NUT-M8"], { wid: 3 });
+   * const levels = await client.inventory.getStockLevels(["BOLT-M8", "NUT-M8"], {
+   *   wid: 3,
+   * });
    * for (const [shortID, level] of levels) console.log(shortID, level?.available ?? 0);
    * @throws NotFoundError if some of the items do not exist: one error that names all of them, in `details.shortIDs` if there
    * are several.
@@ -158,12 +161,12 @@ export class Inventory {
    */
   async getStockLevels(
     shortIDs: readonly string[],
-    lifetime: StockLevelsScope = {},
+    scope: StockLevelsScope = {},
     options: ItemSearchOptions = {},
   ): Promise<Map<string, StockLevel | null>> {
     const name = "inventory.getStockLevels";
     return await this.#requester.asOneMethod(name, async () =>
-      levelsOf(await this.#itemLookup.findLevels(name, stockLevelList, { shortIDs, lifetime, options })),
+      levelsOf(await this.#itemLookup.findLevels(name, stockLevelList, { shortIDs, scope, options })),
     );
   }
 
@@ -171,7 +174,7 @@ export class Inventory {
    * The lots of one item, in all warehouses or in one, by ascending `recNo`: the oldest record first.
    *
    * The service cannot filter lots by item. The client searches a few pages sorted by `partNo` instead of reading the list:
-   * usually 6 requests for 100 000 lots, one for an item that it has searched before. Up to about 200 lots are read from one
+   * usually 6 requests for 100,000 lots, one for an item that it has searched before. Up to about 200 lots are read from one
    * page, so the result is what the service showed at one moment. More lots are read until two readings in a row agree: each
    * that existed during the whole search is returned once, provided that the service orders the lots of an item in the same
    * way on all pages. If the service does not sort this list, or `sort` makes no difference, the whole list is read, unless
@@ -188,11 +191,11 @@ export class Inventory {
    * @throws PermissionError if the warehouse is out of the client's scope.
    * @throws PaginationError if the list changes faster than it can be searched, or with `ifUnsorted: "error"`.
    */
-  async getLots(shortID: string, lifetime: ItemScope = {}, options: ItemSearchOptions = {}): Promise<Lot[]> {
+  async getLots(shortID: string, scope: ItemScope = {}, options: ItemSearchOptions = {}): Promise<Lot[]> {
     const name = "inventory.getLots";
     const shortIDs = checkedSku(shortID, "getLots");
     return await this.#requester.asOneMethod(name, async () => {
-      const { found, missing } = await this.#itemLookup.findLots(name, this.#lots, { shortIDs, lifetime, options });
+      const { found, missing } = await this.#itemLookup.findLots(name, this.#lots, { shortIDs, scope, options });
       const error = missingItemsError(missing);
       if (error) throw error;
       const lots = found.get(shortID)?.records ?? [];
@@ -206,7 +209,13 @@ export class Inventory {
    * Source: `POST /Inventory/Receive`.
    *
    * @example
-   * const { recNo } = await client.inventory.receive({ itemID: "BOLT-M8", units: 50, wid: 3, reasonCode: 1, spot: "A-01" });
+   * const { recNo } = await client.inventory.receive({
+   *   itemID: "BOLT-M8",
+   *   units: 50,
+   *   wid: 3,
+   *   reasonCode: 1,
+   *   spot: "A-01",
+   * });
    * @throws OutcomeUnknownError if it was sent and no usable response arrived: resend it only if {@link findReceipt}
    * reports "not-applied".
    */
@@ -238,7 +247,13 @@ export class Inventory {
    * @example
    * import { OutcomeUnknownError } from "stocklot";
    *
-   * const input = { itemID: "BOLT-M8", units: 50, wid: 3, reasonCode: 1, remark: "delivery 4711" };
+   * const input = {
+   *   itemID: "BOLT-M8",
+   *   units: 50,
+   *   wid: 3,
+   *   reasonCode: 1,
+   *   remark: "delivery 4711",
+   * };
    * try {
    *   await client.inventory.receive(input);
    * } catch (error) {
@@ -270,7 +285,13 @@ export class Inventory {
    * Source: `POST /Inventory/Move`.
    *
    * @example
-   * await client.inventory.move({ itemID: "BOLT-M8", units: 5, wid: 3, fromSpot: "A-01", toSpot: "B-07" });
+   * await client.inventory.move({
+   *   itemID: "BOLT-M8",
+   *   units: 5,
+   *   wid: 3,
+   *   fromSpot: "A-01",
+   *   toSpot: "B-07",
+   * });
    * @throws OutcomeUnknownError if it was sent and no usable response arrived.
    */
   move(input: MoveInput, options?: RequestOptions): Promise<TransactionResult> {
@@ -283,7 +304,13 @@ export class Inventory {
    * Source: `POST /Inventory/Issue`.
    *
    * @example
-   * await client.inventory.issue({ itemID: "BOLT-M8", units: 5, wid: 3, reasonCode: 2, reference: "order 4711" });
+   * await client.inventory.issue({
+   *   itemID: "BOLT-M8",
+   *   units: 5,
+   *   wid: 3,
+   *   reasonCode: 2,
+   *   reference: "order 4711",
+   * });
    * @throws OutcomeUnknownError if it was sent and no usable response arrived.
    */
   issue(input: IssueInput, options?: RequestOptions): Promise<TransactionResult> {
@@ -343,7 +370,7 @@ const readTransactionResult: ResponseReader<TransactionResult> = (context) => {
   const text = readText(context.response);
   const parsed = parseJsonOrUndefined(text);
   const body = parsed === undefined ? text || undefined : parsed;
-  // A number that was cut is still a number: 123 instead of 12345.
+  // A number that was cut is still a number: `123` instead of `12345`.
   const mayBeCut = context.response.endsByClose && (parsed === undefined || typeof parsed === "number");
   const recNo = mayBeCut ? undefined : findRecordNumber(body);
   return { ...(recNo === undefined ? {} : { recNo }), body };

@@ -69,7 +69,8 @@ export class Items {
    * Source: `GET /Item`, `GET /Item/All`.
    *
    * @example
-   * for await (const item of client.items.list({ includeDiscontinued: true })) console.log(item.shortID);
+   * for await (const item of client.items.list({ includeDiscontinued: true }))
+   *   console.log(item.shortID);
    */
   list(params: ItemListParams = {}, options: ListOptions = {}): Paginator<Item> {
     return createPaginator(this.#requester, {
@@ -140,7 +141,11 @@ export class Items {
    * Source: `POST /Item`. The service responds with a reference or with the whole item; `item` is set in the second case.
    *
    * @example
-   * await client.items.create({ shortID: "BOLT-M10", description: "Bolt M10 x 40", uOM: "EA" });
+   * await client.items.create({
+   *   shortID: "BOLT-M10",
+   *   description: "Bolt M10 x 40",
+   *   uOM: "EA",
+   * });
    * @throws BadRequestError or ConflictError if the SKU exists already: the document lists both 400 and 409.
    * @throws OutcomeUnknownError if it was sent and no usable response arrived: resend it only if {@link findCreated}
    * reports "not-applied".

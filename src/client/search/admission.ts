@@ -128,11 +128,16 @@ export class Admission {
   #tooLate(search: SearchRequest): TimeoutError {
     const { label, requests, group } = search;
     const waitMs = this.#waitMs(search);
-    const retryAfterMs = Number.isFinite(waitMs) ? Math.ceil(waitMs) : undefined;
+    // With free slots, the requests themselves take too long.
+    const isSlow = waitMs === 0;
+    const retryAfterMs = Number.isFinite(waitMs) && !isSlow ? Math.ceil(waitMs) : undefined;
+    const why = isSlow
+      ? `at about ${Math.round(this.#requestMs)} ms each, they take longer than`
+      : "the rate limit allows the last of them later than";
     const when = retryAfterMs === undefined ? "" : ` Try again in ${retryAfterMs} ms.`;
     const message =
-      `${label}: not begun, nothing was sent: the search takes about ${requests} requests, and the rate limit allows the last of them ` +
-      `later than totalTimeoutMs (${group.lifetime.totalTimeoutMs} ms).${when}`;
+      `${label}: not begun, nothing was sent: the search takes about ${requests} requests, and ${why} ` +
+      `totalTimeoutMs (${group.lifetime.totalTimeoutMs} ms).${when}`;
     return new TimeoutError(message, { clock: "totalTimeoutMs", retryAfterMs });
   }
 

@@ -93,9 +93,9 @@ export class ItemLookup {
   async findLots<T extends { partNo: number }>(
     name: string,
     define: InventoryList<T>,
-    input: { shortIDs: readonly string[]; lifetime: ItemScope; options: ItemSearchOptions },
+    input: { shortIDs: readonly string[]; scope: ItemScope; options: ItemSearchOptions },
   ): Promise<FoundItems<T>> {
-    const { wid } = checkInput(name, lotScopeSchema, input.lifetime, [], { noun: "parameter" });
+    const { wid } = checkInput(name, lotScopeSchema, input.scope, [], { noun: "parameter" });
     return this.#find(name, define, { ...input, params: { wid }, maxAgeMs: 0 });
   }
 
@@ -103,9 +103,9 @@ export class ItemLookup {
   async findLevel<T extends { partNo: number }>(
     name: string,
     define: InventoryList<T>,
-    input: { shortIDs: readonly [string]; lifetime: StockLevelScope; options: ItemSearchOptions },
+    input: { shortIDs: readonly [string]; scope: StockLevelScope; options: ItemSearchOptions },
   ): Promise<FoundItems<T>> {
-    const { wid, maxAgeMs = 0 } = checkInput(name, levelScopeSchema, input.lifetime, [], { noun: "parameter" });
+    const { wid, maxAgeMs = 0 } = checkInput(name, levelScopeSchema, input.scope, [], { noun: "parameter" });
     return this.#find(name, define, { ...input, params: { wid }, maxAgeMs });
   }
 
@@ -113,10 +113,10 @@ export class ItemLookup {
   async findLevels<T extends { partNo: number }>(
     name: string,
     define: InventoryList<T>,
-    input: { shortIDs: readonly string[]; lifetime: StockLevelsScope; options: ItemSearchOptions },
+    input: { shortIDs: readonly string[]; scope: StockLevelsScope; options: ItemSearchOptions },
   ): Promise<FoundItems<T>> {
-    const lifetime = checkInput(name, levelsScopeSchema, input.lifetime, [], { noun: "parameter" });
-    const { wid, maxAgeMs = 0, onMissing = "error" } = lifetime;
+    const scope = checkInput(name, levelsScopeSchema, input.scope, [], { noun: "parameter" });
+    const { wid, maxAgeMs = 0, onMissing = "error" } = scope;
     const items = await this.#find(name, define, { ...input, params: { wid }, maxAgeMs });
     return onMissing === "omit" ? { ...items, missing: new Map() } : items;
   }

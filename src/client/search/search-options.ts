@@ -23,7 +23,8 @@ export interface StockLevelScope extends ItemScope {
    * 60_000.
    * @default 0: the stock level is searched
    * @example
-   * // Many visitors ask for the same SKU: a level of the last 30 seconds is good enough.
+   * // Many visitors ask for the same SKU: a level of the last 30 seconds is good
+   * // enough.
    * await client.inventory.getStockLevel("BOLT-M8", { maxAgeMs: 30_000 });
    */
   maxAgeMs?: number | undefined;

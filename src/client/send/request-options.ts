@@ -30,7 +30,9 @@ export interface RequestOptions {
    * @example
    * // Not longer than two seconds, and not after the visitor has left.
    * const { signal } = new AbortController();
-   * await client.items.get("BOLT-M8", { signal: AbortSignal.any([signal, AbortSignal.timeout(2_000)]) });
+   * await client.items.get("BOLT-M8", {
+   *   signal: AbortSignal.any([signal, AbortSignal.timeout(2_000)]),
+   * });
    */
   signal?: AbortSignal | null | undefined;
   /**
@@ -70,7 +72,9 @@ export interface RequestOptions {
    * Additional headers. `authorization`, `host` and framing headers such as `content-length` cannot be set.
    * @default none
    * @example
-   * await client.items.get("BOLT-M8", { headers: { "x-request-id": crypto.randomUUID() } });
+   * await client.items.get("BOLT-M8", {
+   *   headers: { "x-request-id": crypto.randomUUID() },
+   * });
    */
   headers?: Readonly<Record<string, string>> | undefined;
   /**
@@ -79,7 +83,9 @@ export interface RequestOptions {
    * @default none
    * @example
    * // What the service says about your limit.
-   * await client.items.get("BOLT-M8", { onResponse: ({ headers }) => console.log(headers["x-ratelimit-remaining"]) });
+   * await client.items.get("BOLT-M8", {
+   *   onResponse: ({ headers }) => console.log(headers["x-ratelimit-remaining"]),
+   * });
    */
   onResponse?: ((response: ResponseInfo) => void) | undefined;
   /**
@@ -89,7 +95,9 @@ export interface RequestOptions {
    * @default none
    * @example
    * // Note each attempt before its first byte can leave.
-   * await client.items.get("BOLT-M8", { beforeSend: ({ attempt }) => console.log(`attempt ${attempt}`) });
+   * await client.items.get("BOLT-M8", {
+   *   beforeSend: ({ attempt }) => console.log(`attempt ${attempt}`),
+   * });
    */
   beforeSend?:
     | ((attempt: {

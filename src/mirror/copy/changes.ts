@@ -15,7 +15,7 @@ import { CHANGES_COLUMNS, insertSql, type Statement } from "./sql.js";
 
 /** How long a history lasts. */
 export interface MirrorHistoryOptions {
-  /** How long changes are kept, in days: above 0, at most 36 525. Older ones are removed at the end of a run. */
+  /** How long changes are kept, in days: above 0, at most 36,525. Older ones are removed at the end of a run. */
   days: number;
 }
 

@@ -105,7 +105,12 @@ const planCountOptionsSchema = /* @__PURE__ */ lazy(() =>
  * const snapshot = await takeSnapshot({ client, wid: 3 });
  * // People count.
  * const counted = [{ itemID: "BOLT-M8", spot: "A-01", counted: 480 }];
- * const plan = await planCount({ client, snapshot, counted, reasonCodes: { surplus: 21, shortage: 22 } });
+ * const plan = await planCount({
+ *   client,
+ *   snapshot,
+ *   counted,
+ *   reasonCodes: { surplus: 21, shortage: 22 },
+ * });
  * console.log(plan.toText());
  * @throws InputValidationError that lists every wrong row, such as two rows that count the same stock. Also if there is no
  * row, or if an option is wrong.

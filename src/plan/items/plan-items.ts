@@ -98,7 +98,10 @@ const DEFAULT_MAX_DISCONTINUED_SHARE = 0.05;
  * @example
  * import { planItems } from "stocklot/plan";
  *
- * const plan = await planItems({ client, desired: [{ shortID: "BOLT-M8", description: "Hex bolt M8, zinc plated" }] });
+ * const plan = await planItems({
+ *   client,
+ *   desired: [{ shortID: "BOLT-M8", description: "Hex bolt M8, zinc plated" }],
+ * });
  * console.log(plan.toText());
  * const report = await plan.apply({ client });
  * console.log(report.applied);

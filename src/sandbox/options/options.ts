@@ -58,7 +58,7 @@ export interface SandboxRateLimit {
   countRefused?: boolean | undefined;
 }
 
-/** All options. The guide "Testing" lists them with their defaults. */
+/** All options. The guide "Testing an application" lists them with their defaults. */
 export interface SandboxOptions {
   /**
    * Integration users. `sandbox.credentials` are the credentials of the first one.
@@ -72,7 +72,7 @@ export interface SandboxOptions {
    * @default 250; if `lots` is an array, only the items in it
    */
   items?: number | readonly SandboxItem[] | undefined;
-  /** Lots, or the number of lots to generate from `seed`. @default 2000; none if `items` is an array */
+  /** Lots, or the number of lots to generate from `seed`. @default 2_000; none if `items` is an array */
   lots?: number | readonly SandboxLot[] | undefined;
   /** Alternate part numbers, each with the SKU that it points to. @default one for every tenth generated item */
   aliases?: Readonly<Record<string, string>> | undefined;
@@ -82,7 +82,7 @@ export interface SandboxOptions {
   seed?: number | undefined;
   /** The rate limit; `false` for none. @default 100 requests in any 60 s */
   rateLimit?: SandboxRateLimit | false | undefined;
-  /** Lifetime of a token, in seconds. @default 3600 */
+  /** Lifetime of a token, in seconds. @default 3_600 */
   tokenTtlSeconds?: number | undefined;
   /** Latency of a response in ms, or `[min, max]`; half of it passes before the request takes effect. @default 0 */
   latencyMs?: number | readonly [min: number, max: number] | undefined;

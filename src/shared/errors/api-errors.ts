@@ -128,7 +128,7 @@ export class PermissionError extends ApiError {
 
 /** 429, after the retries are used up. The client still pauses before its next request. */
 export class RateLimitError extends ApiError {
-  /** How long the client still pauses, in ms. The first 429 decides: the time that it requested, otherwise 30 to 60 seconds. */
+  /** How long the client still pauses, in ms. The first 429 decides: the time that it requested, otherwise 30 to 60 s. */
   readonly retryAfterMs: number;
 
   constructor(init: ApiErrorInit & { retryAfterMs: number }) {

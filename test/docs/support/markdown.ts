@@ -5,6 +5,9 @@ import { fileURLToPath } from "node:url";
 /** The repository. */
 export const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 
+/** What fits into the column of the site at a window of 1280 pixels. */
+export const MOST_CHARACTERS = 84;
+
 /** A page, by its path in the repository. */
 export interface MarkdownPage {
   readonly path: string;
