@@ -1,7 +1,7 @@
 import type { McpServer } from "@modelcontextprotocol/server";
 import * as z from "zod";
 import { uncheckedAs } from "../client/for-add-ons.js";
-import { type Booked, bookOnce, findKnown, refuse } from "../outbox/for-rooms.js";
+import { type Booked, bookOnce, decline, findKnown } from "../outbox/for-rooms.js";
 import type { Outbox } from "../outbox/index.js";
 import { WRITES } from "../service/operations.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
@@ -71,7 +71,7 @@ export function addBook(server: McpServer, room: Room, outbox: Outbox): void {
     if ("resultType" in answer) return answer;
     const [equal] = known.equals;
     if (answer.is === "once" && equal) return describe({ is: "equal", entry: equal }, wanted, room);
-    if (answer.is === "refused") return describe({ is: "stored", entry: await refuse(outbox, wanted) }, wanted, room);
+    if (answer.is === "refused") return describe({ is: "stored", entry: await decline(outbox, wanted) }, wanted, room);
     if (answer.is !== "accepted") return NOT_ANSWERED;
     const until = monotonicNowMs() + room.times.bookMs;
     return describe(await bookOnce(outbox, wanted, { ...answer, signal: call.signal, until }), wanted, room);

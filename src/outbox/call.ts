@@ -8,36 +8,36 @@ import { isIdempotent, methodOf, type OutboxOperation } from "../writes/operatio
 import { concernsAllWrites, isRefusal } from "../writes/refusal.js";
 import { inputOf, type StoredEntry } from "./entry.js";
 
-/** What a call asks of its run. */
+/** The part of a run that a call uses. */
 export interface AttemptGate {
   client: InventoryClient;
-  /** Stores that an attempt begins; `undefined` if it must not. */
-  begin(entry: StoredEntry, clockAheadMs: number | null): Promise<StoredEntry | undefined>;
-  /** Stores that the attempt was certainly not applied, though its call goes on. Returns the entry as it is then. */
+  /** Stores that an attempt begins. Returns the entry as it is then; `undefined` if the attempt must not begin. */
+  markSending(entry: StoredEntry, clockAheadMs: number | null): Promise<StoredEntry | undefined>;
+  /** Stores that the attempt was certainly not applied, while its call goes on. Returns the entry as it is then. */
   takeBack(entry: StoredEntry): Promise<StoredEntry>;
   /** Whether a request may begin. */
   mayBegin(): boolean;
   /** Aborted when no request may begin any more. */
   stopped: AbortSignal;
-  /** Aborted when those in flight must end, too. */
+  /** Aborted when the requests in flight must end, too. */
   lost: AbortSignal;
   onRequest(): void;
   /** Counts the requests that are under way: their outcomes are stored before the run ends. */
   inFlight: InFlight;
 }
 
-/** Why a call must not send any more. It says nothing about its entry. */
+/** The call must not send any more. This says nothing about its entry. */
 export class Interrupted extends Error {}
 
 /**
  * How a call ended:
  * - `applied`, `refused`: the service has said so
- * - `uncertain`: it may have been applied
- * - `failed`: it was not applied, and another entry may succeed
- * - `fails-for-all`: it was not applied, and every other entry would fail in the same way
- * - `interrupted`: it was not applied, and must not be sent
+ * - `uncertain`: the write may have been applied
+ * - `failed`: the write was not applied, and another entry may succeed
+ * - `fails-for-all`: the write was not applied, and every other entry would fail in the same way
+ * - `interrupted`: the write was not applied, and must not be sent
  */
-export interface CallEnd {
+export interface EntryCallEnd {
   outcome: "applied" | "refused" | "uncertain" | "failed" | "fails-for-all" | "interrupted";
   /** The entry as it is stored. */
   entry: StoredEntry;
@@ -46,16 +46,16 @@ export interface CallEnd {
 }
 
 /**
- * Calls the method of an entry: one attempt, and those after a 401 or a pause, which are known not to have been applied. Each
- * is stored as `sending` before it is sent, and as `pending` again while the next one waits.
+ * Calls the method of an entry. The client makes one attempt, and further attempts only after a 401 or a 429, which prove that
+ * the last attempt was not applied. The entry is `sending` during each attempt, and `pending` while the next attempt waits.
  */
-export async function callForEntry(gate: AttemptGate, before: StoredEntry): Promise<CallEnd> {
+export async function callForEntry(gate: AttemptGate, before: StoredEntry): Promise<EntryCallEnd> {
   let entry = before;
   let wasSent = false;
   const abort = new AbortController();
   const interrupt = () => abort.abort(new Interrupted());
   let stopTimer = () => {};
-  // What is in flight when the run is stopped has the time of one attempt. What waits longer, waits for a pause to end.
+  // When the run is stopped, a request in flight has the time of one attempt. A call that waits for more waits for a pause.
   const stop = () => {
     if (wasSent) stopTimer = startTimer(gate.client.timeoutMs, interrupt);
     else interrupt();
@@ -63,8 +63,8 @@ export async function callForEntry(gate: AttemptGate, before: StoredEntry): Prom
   let beginning: Promise<unknown> = Promise.resolve();
   let takenBack: Promise<unknown> = Promise.resolve();
   let endRequest = () => {};
-  const begin = async (clockAheadMs: number | undefined) => {
-    const begun = await gate.begin(entry, clockAheadMs ?? null);
+  const markSending = async (clockAheadMs: number | undefined) => {
+    const begun = await gate.markSending(entry, clockAheadMs ?? null);
     if (!begun) throw new Interrupted();
     entry = begun;
   };
@@ -76,12 +76,12 @@ export async function callForEntry(gate: AttemptGate, before: StoredEntry): Prom
     async beforeSend({ clockAheadMs }) {
       await takenBack;
       wasSent = false;
-      beginning = begin(clockAheadMs);
+      beginning = markSending(clockAheadMs);
       await beginning;
       return () => {
         if (!gate.mayBegin()) throw new Interrupted();
         wasSent = true;
-        endRequest = gate.inFlight.begin();
+        endRequest = gate.inFlight.start();
         gate.onRequest();
       };
     },
@@ -102,10 +102,10 @@ export async function callForEntry(gate: AttemptGate, before: StoredEntry): Prom
     return { outcome: "applied", entry, result };
   } catch (error) {
     endRequest();
-    // An abort does not end them: an entry that has begun and was not sent becomes pending again.
+    // An abort does not end these two commands: an entry that was marked and not sent becomes pending again.
     await beginning.catch(() => {});
     await takenBack;
-    return { outcome: outcomeOf(entry.operation, wasSent, error), entry, error };
+    return { outcome: callOutcome(entry.operation, wasSent, error), entry, error };
   } finally {
     endRequest();
     for (const stopListening of stops) stopListening();
@@ -113,8 +113,8 @@ export async function callForEntry(gate: AttemptGate, before: StoredEntry): Prom
   }
 }
 
-/** What the failure of a call says about its entry. `wasSent`: a byte of the last attempt may have been sent. */
-function outcomeOf(operation: OutboxOperation, wasSent: boolean, error: unknown): CallEnd["outcome"] {
+/** Returns what the failure of a call says about its entry. `wasSent`: a byte of the last attempt may have been sent. */
+function callOutcome(operation: OutboxOperation, wasSent: boolean, error: unknown): EntryCallEnd["outcome"] {
   const applied = appliedOf(operation, wasSent, error);
   if (applied === "yes") return "applied";
   if (error instanceof InputValidationError || isRefusal(error)) return "refused";
@@ -125,7 +125,7 @@ function outcomeOf(operation: OutboxOperation, wasSent: boolean, error: unknown)
 
 function appliedOf(operation: OutboxOperation, wasSent: boolean, error: unknown): StocklotError["applied"] {
   if (error instanceof StocklotError) return error.applied;
-  // An aborted call rejects with the reason if it was not applied; of an idempotent one, that says nothing.
+  // An aborted call rejects with the abort's reason if it was not applied. An idempotent call does so in any case.
   const isKnown = error instanceof Interrupted && !isIdempotent(operation);
   return wasSent && !isKnown ? "unknown" : "no";
 }

@@ -9,7 +9,7 @@ import { checkInput, lazy, readInput, string, withCheck } from "../shared/schema
 import { snapshotOf } from "../shared/snapshot.js";
 import { mapInTurns } from "../shared/time/turn.js";
 import { fieldOf, isObject, messageOf } from "../shared/unknown.js";
-import { OPERATIONS, type OutboxInputs, type OutboxOperation } from "../writes/operation.js";
+import { OUTBOX_OPERATIONS, type OutboxInputs, type OutboxOperation } from "../writes/operation.js";
 import { type MarkField, markOf, withMark } from "./marks.js";
 
 export type { ItemReference, OutboxInputs, OutboxOperation } from "../writes/operation.js";
@@ -26,9 +26,9 @@ export const OUTBOX_STATES: readonly OutboxState[] = [
 /**
  * - `pending`: certainly not applied; it will be sent
  * - `sending`: an attempt has begun, and its outcome is not known yet
- * - `applied`, `rejected`: settled
- * - `canceled`: settled; it was not applied, and will never be sent
- * - `unknown`: it can no longer take effect by itself, and nobody can prove what became of it; a person decides, see
+ * - `applied`, `rejected`: settled; the service has applied or refused the write
+ * - `canceled`: settled; the write was not applied, and will never be sent
+ * - `unknown`: nobody can prove whether the write was applied, and no attempt can take effect any more; a person decides, see
  *   `outbox.resolve`
  */
 export type OutboxState = "pending" | "sending" | "applied" | "rejected" | "unknown" | "canceled";
@@ -51,69 +51,69 @@ export interface OutboxEntry {
   key: string;
   /** The method that is called. */
   operation: OutboxOperation;
-  /** What is sent, a mark included; `undefined` once the entry was pruned. */
+  /** The input that is sent, including a mark; `undefined` once the entry was pruned. */
   input: unknown;
   /** The state of the entry. */
   state: OutboxState;
-  /** When it was added, in ms since the epoch. */
+  /** When the entry was added, in ms since the epoch. */
   addedAt: number;
-  /** When its first attempt began, in ms since the epoch. */
+  /** When the first attempt began, in ms since the epoch. */
   sentAt?: number;
-  /** When it became `applied`, `rejected` or `canceled`, in ms since the epoch. */
+  /** When the entry became `applied`, `rejected` or `canceled`, in ms since the epoch. */
   settledAt?: number;
-  /** When a person last decided about it, in ms since the epoch, see `outbox.resolve`. */
+  /** When a person last decided about the entry, in ms since the epoch, see `outbox.resolve`. */
   resolvedAt?: number;
-  /** The state that it was in then. */
+  /** The state before that decision. */
   resolvedFrom?: "unknown" | "rejected";
   /** Number of attempts, counted before each one is sent. */
   attempts: number;
-  /** The result of the method. If the response was lost: the lot or item that the service lists. */
+  /** The result of the method. If the response was lost, the lot or item that the service lists. */
   result?: unknown;
   /**
-   * The error of the last attempt, or why the outcome is unknown: `{ name, message, … }`. It stays when a person decides that the
-   * entry was applied.
+   * The error of the last attempt, or why the outcome is unknown: `{ name, message, … }`. The error stays if a person decides
+   * that the entry was applied.
    */
   error?: unknown;
 }
 
-/** An entry as it is stored, except its place. */
+/** A new entry, before the store gives it a place. */
 export interface NewEntry {
   key: string;
   operation: OutboxOperation;
-  /** The entries of one item are sent one at a time, in the order added. */
+  /** The item, as a comparable form of its SKU. The entries of one lane are sent one at a time, in the order added. */
   lane: string;
-  /** What is sent, as JSON. */
+  /** The input that is sent, as JSON. */
   input: string;
-  /** SHA-256 of operation and input without a mark; it outlives the input when the entry is pruned. */
+  /** SHA-256 of operation and input, without the mark. It stays when the entry is pruned. */
   inputHash: string;
   addedAt: number;
-  /** The only sender that may send it, see `HeldOutbox`; `null`: any. */
+  /** The name of the only sender that may send the entry, see `SenderAccess`; `null` for any sender. */
   boundTo: string | null;
 }
 
-/** An entry as it is stored. `null`: nothing. */
+/** An entry as it is stored. `null` is a missing value. */
 export interface StoredEntry extends Omit<NewEntry, "input"> {
-  /** Increases in the order added. */
+  /** The place of the entry. Places ascend in the order added. */
   sequence: number;
   input: string | null;
   state: OutboxState;
   attempts: number;
   sentAt: number | null;
-  /** By how many ms the service's clock was ahead at that time; `null` if that was unknown. */
+  /** How far the service's clock was ahead of this machine's at that time, in ms; `null` if unknown. */
   clockAheadMs: number | null;
-  /** The highest record number of a lot that was seen before the first attempt; `null` if that is not known. */
+  /** The highest record number of a lot that was seen before the first attempt; `null` if unknown. */
   lastRecNo: number | null;
   settledAt: number | null;
   resolvedAt: number | null;
   resolvedFrom: "unknown" | "rejected" | null;
-  /** JSON, as `error`. */
+  /** The result as JSON. The error is JSON, too. */
   result: string | null;
   error: string | null;
 }
 
 export const parsed = (json: string | null): unknown => (json === null ? undefined : JSON.parse(json));
 
-/** What is sent for an entry. */
+/** Returns the input that is sent for an entry. */
 export function inputOf({ key, input }: Pick<StoredEntry, "key" | "input">): object {
   const stored = parsed(input);
   if (!isObject(stored)) throw new TypeError(`the store has no input of ${key}`);
@@ -139,36 +139,36 @@ export function entryOf(stored: StoredEntry): OutboxEntry {
   };
 }
 
-/** An error as it is stored: `{ name, message, … }`. */
+/** Converts an error to its stored form: `{ name, message, … }` as JSON. */
 export function errorJson(error: unknown): string {
   if (error instanceof StocklotError) return JSON.stringify(error.toJSON());
   if (!(error instanceof Error) && typeof fieldOf(error, "message") === "string") return JSON.stringify(error);
   return JSON.stringify({ name: String(fieldOf(error, "name") ?? "Error"), message: messageOf(error) });
 }
 
-/** Characters of a key. */
+/** The largest number of characters of a key. */
 export const MAX_KEY_LENGTH = 200;
 
-export const keySchema = /* @__PURE__ */ lazy(() =>
+export const entryKeySchema = /* @__PURE__ */ lazy(() =>
   withCheck(string().min(1).max(MAX_KEY_LENGTH, `must be at most ${MAX_KEY_LENGTH} characters long`), (key) => {
     if (!key.isWellFormed()) return "must be well-formed Unicode";
-    // PostgreSQL cannot store it.
+    // PostgreSQL cannot store this character.
     return key.includes("\0") ? "must not contain a NUL character" : undefined;
   }),
 );
 
-const entrySchema = /* @__PURE__ */ lazy(() =>
-  z.strictObject({ key: keySchema(), operation: z.enum(OPERATIONS), input: z.unknown() }),
+const entryInputSchema = /* @__PURE__ */ lazy(() =>
+  z.strictObject({ key: entryKeySchema(), operation: z.enum(OUTBOX_OPERATIONS), input: z.unknown() }),
 );
 
 /**
- * A checked copy of a write that is to be added, without its mark, which depends on the store. Throws an
- * `InputValidationError`; `at` is where it is in the arguments.
+ * Returns a checked copy of a write to add, without its mark, which depends on the store. Throws an `InputValidationError` if
+ * the write is wrong. `at`: the path of the write in the arguments.
  */
 export function newEntry(method: string, entry: unknown, mark: MarkField | false, at: Issue["path"]): NewEntry {
-  const { key, operation, input: given } = readInput(method, entrySchema, entry, at);
+  const { key, operation, input: given } = readInput(method, entryInputSchema, entry, at);
   const inputAt = [...at, "input"];
-  // What is sent: dates become strings, fields that are undefined are left out.
+  // The input as it is sent: dates are strings, and fields that are undefined are left out.
   const checked = checkInput(method, WRITES[operation].input, given, inputAt);
   const input: unknown = JSON.parse(encodeJson(method, checked, inputAt));
   if (!isObject(input)) throw new TypeError(`${method}: the input is no object`);
@@ -187,16 +187,16 @@ export function newEntry(method: string, entry: unknown, mark: MarkField | false
   };
 }
 
-/** A new entry as it is sent from a store. */
+/** Returns a new entry with the mark of its store and key. Only receipts have a mark. */
 export const markedEntry = (entry: NewEntry, storeId: string, mark: MarkField | false): NewEntry =>
   entry.operation === "receive" && mark !== false
     ? { ...entry, input: JSON.stringify(withMark(inputOf(entry), mark, markOf(storeId, entry.key))) }
     : entry;
 
-/** Of all spellings of a SKU, in a form that both databases can store. */
+/** Returns the lane of an item: one text for all spellings of its SKU, which both databases can store. */
 export const laneOf = (sku: string) => JSON.stringify(comparableSku(sku)).slice(1, -1);
 
-/** Checked copies of writes. Throws one `InputValidationError` with the issues of all. */
+/** Returns checked copies of writes. Throws one `InputValidationError` with the issues of all writes. */
 export function newEntries(
   method: string,
   given: readonly unknown[],
@@ -209,7 +209,7 @@ export function newEntries(
   return entries;
 }
 
-/** The same of many: the event loop runs meanwhile. What the caller changes afterwards has no effect. */
+/** Like `newEntries`, but the event loop runs between entries. Later changes by the caller have no effect. */
 export async function manyNewEntries(
   ...[method, given, mark, pathOf]: Parameters<typeof newEntries>
 ): Promise<NewEntry[]> {
@@ -220,7 +220,7 @@ export async function manyNewEntries(
   return entries.flat();
 }
 
-/** A checked copy; none if it has issues, which are added to the others. */
+/** Returns a checked copy of an entry. If the entry is wrong, adds to `issues` and returns none. */
 function checkedEntry(
   method: string,
   entry: unknown,
@@ -240,7 +240,7 @@ function checkedEntry(
 export const keyProblem = (method: string, message: string, at: number[] = []) =>
   new InputValidationError(method, [{ path: [...at, "key"], message }]);
 
-/** Has a code: a server answers it with 409, and other wrong entries with 400. */
+/** Creates an error with a `code`, so that a server can tell this error (409) from other wrong entries (400). */
 export function otherInput(method: string, key: string, at: number[] = []): InputValidationError {
   const message = `"${key}" was added before with another operation or input. Nothing was added.`;
   return new InputValidationError(method, [{ path: [...at, "key"], message, code: "key-conflict" }]);

@@ -8,18 +8,17 @@ import { inputOf, type StoredEntry } from "./entry.js";
 import { hasMark, markOf, showsMark } from "./marks.js";
 import type { OpenStore } from "./store.js";
 
-/** What the service shows of a write whose outcome is not known, once it can no longer take effect. */
-export type Found =
+/** The result of looking up a write that can no longer take effect. */
+export type LookUpResult =
   | { outcome: "applied"; result: object }
-  /** It was not applied. */
+  /** The write was not applied. */
   | { outcome: "absent"; reason: string }
-  /** `lots`: record numbers of those that may be its own. */
+  /** `lots`: record numbers of the lots that may be the receipt's own. */
   | { outcome: "unclear"; reason: string; lots?: number[] }
-  /** The client may not read it, or cannot understand it. */
+  /** The client may not read the record, or cannot understand it. */
   | { outcome: "unreadable"; reason: string };
 
-/** What is looked up, and how. */
-export interface Search {
+export interface OutcomeLookUp {
   client: InventoryClient;
   store: OpenStore;
   entry: StoredEntry;
@@ -29,11 +28,11 @@ export interface Search {
 }
 
 /**
- * Looks for the lot of a receipt. A lot with the mark of this entry in front is its own, whatever item it is listed under. The
- * receipt is absent if none is, and each later lot of the item has the mark of another receipt of this outbox. Any other later
- * lot of the item may be its own, with a remark that the service has cut off or a person has changed.
+ * Looks up the lot of a receipt. A lot is the receipt's own if it begins with the mark of the entry, whatever its item is. The
+ * receipt is absent if there is no such lot, and each later lot of the item has the mark of another receipt of this outbox. Any
+ * other later lot of the item may be the receipt's own: the service may have cut its remark, or a person changed it.
  */
-export async function lookForLot({ client, store, entry, options, pause }: Search): Promise<Found> {
+export async function lookUpReceipt({ client, store, entry, options, pause }: OutcomeLookUp): Promise<LookUpResult> {
   const receipt = await lookedUpReceipt(store, entry);
   const { outcome, lots, reason } = await client.inventory.receiptLookup.look(receipt, {
     options,
@@ -46,7 +45,7 @@ export async function lookForLot({ client, store, entry, options, pause }: Searc
   return { outcome: "unclear", reason, lots: recNos };
 }
 
-/** How the lots of an entry are judged: by its mark. Without one, any later lot that may be its own is in doubt. */
+/** Returns the rules for the lots of an entry. They compare marks; without a mark, every later lot of the item is in doubt. */
 async function lookedUpReceipt(store: OpenStore, entry: StoredEntry): Promise<LookedUpReceipt> {
   const input = inputOf(entry);
   const mark = markOf(store.id, entry.key);
@@ -60,14 +59,14 @@ async function lookedUpReceipt(store: OpenStore, entry: StoredEntry): Promise<Lo
     seen: new Map(),
     isOwn: (lot) => isMarked && hasMark(lot, mark),
     showsOwn: (lot, isOfItem) => (isMarked ? showsMark(lot, mark) : isOfItem && texts.areShownBy(lot)),
-    // Anybody can copy the remark of a lot.
+    // The input itself may have the mark of another receipt: anybody can copy the remark of a lot.
     isOthers: (lot) => marks.some((other) => hasMark(lot, other) && !hasMark(input, other)),
     mayBeOwn: () => true,
     mayBeOwnOfOtherItem: (lot) => !isMarked && texts.equal(lot),
   };
 }
 
-/** The marks of the other receipts of the item, pruned ones included: a mark depends on the key alone. */
+/** Returns the marks of the other receipts of the item, pruned receipts included: their keys are enough. */
 async function marksOfOthers(store: OpenStore, { key, lane }: StoredEntry): Promise<string[]> {
   const marks: string[] = [];
   for await (const other of store.list({ lane, pruned: true }))
@@ -77,21 +76,21 @@ async function marksOfOthers(store: OpenStore, { key, lane }: StoredEntry): Prom
 
 const STATUS = { create: "created", update: "updated", discontinue: "discontinued" } as const;
 
-type ItemSearch = Pick<Search, "client" | "entry" | "options">;
+type ItemLookUp = Pick<OutcomeLookUp, "client" | "entry" | "options">;
 
-/** Reads the item of a write. No matter who wrote it: an item that is as this write wants it counts as written by it. */
-export async function lookAtItem(search: ItemSearch): Promise<Found> {
-  const item = await readItem(search);
+/** Reads the item of a write. If the item is as this write wants it, the write counts as applied, no matter who wrote the item. */
+export async function lookUpItem(search: ItemLookUp): Promise<LookUpResult> {
+  const item = await readEntryItem(search);
   return item ? compareItem(search.entry, item) : { outcome: "absent", reason: "the item does not exist" };
 }
 
 /**
- * Decides a write that was refused although an earlier attempt may have been applied. A refused repetition says nothing about
- * that attempt: only an item that is as it was sent does, and for a create only one that was created since.
+ * Decides about a write that was refused although an earlier attempt may have been applied. The refusal says nothing about that
+ * attempt. The attempt was applied if the item is as it was sent; after a create, it must also have been created since.
  */
-export async function lookAfterRefusal(search: ItemSearch): Promise<Found> {
+export async function lookUpAfterRefusal(search: ItemLookUp): Promise<LookUpResult> {
   const { entry } = search;
-  const item = (await readItem(search)) ?? (await findListedItem(search));
+  const item = (await readEntryItem(search)) ?? (await findListedItem(search));
   if (!item) return { outcome: "unclear", reason: "the item does not exist" };
   const found = compareItem(entry, item);
   const { sentAt, clockAheadMs } = entry;
@@ -100,21 +99,21 @@ export async function lookAfterRefusal(search: ItemSearch): Promise<Found> {
   return { outcome: "unclear", reason: "the item is as it was sent, but may have been created before" };
 }
 
-async function readItem({ client, entry, options }: ItemSearch): Promise<Item | undefined> {
+async function readEntryItem({ client, entry, options }: ItemLookUp): Promise<Item | undefined> {
   try {
-    return await client.items.get(skuOf(entry), options);
+    return await client.items.get(skuOfEntry(entry), options);
   } catch (error) {
     if (isNoSuchItem(error)) return undefined;
     throw error;
   }
 }
 
-/** A longer list is not read for one item. */
+/** The most pages of a list that are read for one item. */
 const MAX_ITEM_PAGES = 100;
 
-/** A service may return only active items by their SKUs. */
-async function findListedItem({ client, entry, options }: ItemSearch): Promise<Item | undefined> {
-  const wanted = comparableSku(skuOf(entry));
+/** Searches the list, since a service may return only active items by their SKUs. */
+async function findListedItem({ client, entry, options }: ItemLookUp): Promise<Item | undefined> {
+  const wanted = comparableSku(skuOfEntry(entry));
   const list = client.items.list({ includeDiscontinued: true }, { ...options, gapless: true, readAhead: 0 });
   let pages = 0;
   for await (const { value } of list.pages()) {
@@ -125,10 +124,10 @@ async function findListedItem({ client, entry, options }: ItemSearch): Promise<I
   return undefined;
 }
 
-const skuOf = (entry: StoredEntry) => String(fieldOf(inputOf(entry), "shortID"));
+const skuOfEntry = (entry: StoredEntry) => String(fieldOf(inputOf(entry), "shortID"));
 
-/** An item is as it was sent if it shows every field that was sent, with an equal value. */
-function compareItem(entry: StoredEntry, item: Item): Found {
+/** Compares an item with what was sent: it must show every field that was sent, with an equal value. */
+function compareItem(entry: StoredEntry, item: Item): LookUpResult {
   const { operation } = entry;
   if (operation !== "create" && operation !== "update" && operation !== "discontinue") throw new TypeError(operation);
   const { shortID, ...fields }: Record<string, unknown> = { ...inputOf(entry) };

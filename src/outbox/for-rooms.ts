@@ -2,13 +2,13 @@
 export { entryOf, newEntry, OUTBOX_STATES, type OutboxEntry, parsed, type StoredEntry } from "./entry.js";
 export { hasMark, markOf } from "./marks.js";
 export type { OutboxOptions } from "./options.js";
-export type { HeldOutbox, Outbox } from "./outbox.js";
+export { MAX_TAKEOVERS, type Outbox, type SenderAccess } from "./outbox.js";
 export {
   type Booked,
   bookOnce,
+  decline,
   findKnown,
   givenOf,
-  refuse,
   Settling,
 } from "./single-write.js";
 export { KeysHaveGrown, type OpenStore, type SeenKeys } from "./store.js";

@@ -3,7 +3,7 @@
  *
  * @module stocklot/outbox
  */
-// Stores are opaque: what they have is the outbox's own.
+// Stores are exported without their members, which only the outbox uses.
 
 export type { PostgresQuery, PostgresQueryable } from "../storage/postgres-place.js";
 export type {

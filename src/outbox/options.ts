@@ -16,8 +16,8 @@ import type { OutboxStore } from "./stores.js";
 /** Options of `createOutbox`. */
 export interface OutboxOptions {
   /**
-   * The client that sends the requests. The outbox does not close it. The store then belongs to its service, see
-   * `ClientOptions.serviceId`.
+   * The client that sends the requests. The outbox does not close the client. The store belongs to the service of the client
+   * from then on, see `ClientOptions.serviceId`.
    * @default none: `run` and `watch` reject
    * @example
    * createOutbox({ client, store: sqliteOutboxStore({ path: "outbox.db" }) });
@@ -32,8 +32,8 @@ export interface OutboxOptions {
   store: OutboxStore;
   /**
    * A request takes effect within this time after it was sent, in ms, or never. Until then, a missing effect does not prove
-   * that it was not applied. Not less than the client's `timeoutMs`. The store keeps the largest that was used, also one that is set by a process that
-   * only adds.
+   * that the request was not applied. The time must be at least the client's `timeoutMs`. The store keeps the largest value
+   * that any process has set, including processes that only add.
    * @default 60_000
    * @example
    * // A batch job of the service applies requests up to five minutes later.
@@ -45,7 +45,7 @@ export interface OutboxOptions {
    */
   settleMs?: number | undefined;
   /**
-   * How long a sender that is silent keeps the lock, in ms, at least 10. Then another process takes it over.
+   * How long a silent sender keeps the lock, in ms, at least 10. Then another process takes over.
    * @default 30_000
    * @example
    * // After a crash, the next process may go on within five seconds.
@@ -57,9 +57,9 @@ export interface OutboxOptions {
    */
   leaseMs?: number | undefined;
   /**
-   * The field of each receipt that contains a mark: in front of the remark, or as the serial. If the response is lost,
-   * the mark identifies the lot of the receipt.
-   * `false` for none: if the response is lost, the receipt is `unknown`, unless no lot of the item can be its own.
+   * Where each receipt has its mark: in front of the remark, or as the serial. If the response is lost, the mark identifies the
+   * lot of the receipt. With `false`, receipts have no mark. If the response is lost then, the receipt is `unknown`, unless no
+   * lot of the item can be its own.
    * @default "remark"
    * @example
    * // The remark is printed on labels; serials are not used.
@@ -76,10 +76,10 @@ export interface OutboxOptions {
 export interface OutboxAddOptions {
   /**
    * With `postgresOutboxStore`: a client of `pg` on which you have opened a transaction. The entries are durable when
-   * your transaction commits. Await it before you use the connection again: an entry that is refused undoes what was sent
-   * on it meanwhile. Before the first entry, the outbox reads its store on a connection of its own: call
-   * `await outbox.summary()` when the program starts if all connections of the pool may be in use.
-   * @default a transaction of the store's
+   * your transaction commits. Await the call before you use the connection again: a wrong entry also undoes the statements that
+   * you sent meanwhile. Before the first entry, the outbox needs a connection of its own. If all connections of the pool may be
+   * in use then, call `await outbox.summary()` when the program starts.
+   * @default a transaction of the store's own
    */
   client?: unknown;
 }
@@ -87,7 +87,7 @@ export interface OutboxAddOptions {
 /** Options of `outbox.addMany`. */
 export interface OutboxAddManyOptions extends OutboxAddOptions {
   /**
-   * Whether an entry replaces the one with its key, if that is `rejected` and has another input.
+   * Whether an entry replaces the stored entry with its key, if the stored entry is `rejected` and has another input.
    * @default false
    */
   replaceRejected?: boolean | undefined;
@@ -115,7 +115,7 @@ export interface OutboxRunOptions {
    */
   concurrency?: number | undefined;
   /**
-   * Aborts the run. It waits for the requests in flight, then rejects with the signal's reason.
+   * Aborts the run. The run waits for the requests in flight, then rejects with the signal's reason.
    * @default none
    */
   signal?: AbortSignal | undefined;
@@ -140,7 +140,7 @@ export interface OutboxWatchOptions extends OutboxRunOptions {
    */
   everyMs: number;
   /**
-   * Called after each run; a promise is awaited. An error is handled like that of a run.
+   * Called after each run; a promise is awaited. An error is handled like an error of the run.
    * @default none
    */
   onReport?: ((report: OutboxReport) => unknown) | undefined;
@@ -151,10 +151,10 @@ export interface OutboxWatchOptions extends OutboxRunOptions {
   onError?: ((error: unknown) => unknown) | undefined;
 }
 
-/** A lock that is lost as soon as it is taken leaves no time for anything else. */
+/** The shortest lease, in ms. A shorter lease could end before anything is sent. */
 const MIN_LEASE_MS = 10;
 
-/** After an infinite one nothing would ever be decided. */
+/** A finite time: if `settleMs` were infinite, no outcome would ever be decided. */
 const finiteMsSchema = () =>
   valueThat<number>((value) => Number.isFinite(value) && Number(value) >= 0, "must be finite");
 
@@ -181,9 +181,9 @@ const runShape = () => ({
   onProgress: functionSchema().optional(),
 });
 
-export const runOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject(runShape()));
+export const outboxRunOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject(runShape()));
 
-export const watchOptionsSchema = /* @__PURE__ */ lazy(() =>
+export const outboxWatchOptionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     ...runShape(),
     everyMs: durationMsSchema(),

@@ -9,10 +9,10 @@ import { InFlight, LateEnd } from "../storage/database.js";
 import { assertSameAccount, type ServiceAccount } from "../storage/service.js";
 import { FailuresInARow } from "../writes/failures-in-a-row.js";
 import {
+  entryKeySchema,
   entryOf,
   errorJson,
   keyProblem,
-  keySchema,
   laneOf,
   manyNewEntries,
   markedEntry,
@@ -33,24 +33,26 @@ import {
   type OutboxRunOptions,
   type OutboxWatchOptions,
   outboxOptionsSchema,
+  outboxRunOptionsSchema,
+  outboxWatchOptionsSchema,
   pruneOptionsSchema,
   resolutionSchema,
-  runOptionsSchema,
-  watchOptionsSchema,
 } from "./options.js";
 import type { OutboxReport, OutboxSummary } from "./report.js";
-import { runItem, runOutbox } from "./run.js";
+import { runEntries, runItem } from "./run.js";
 import type { OnWait } from "./sender-lock.js";
 import { type SenderSettings, SendingPeriod } from "./sending-period.js";
 import type { EntryChange, OpenStore, SeenKeys } from "./store.js";
 import type { Opened } from "./stores.js";
 
-/** How long an `add` in a caller's transaction waits for a connection of the store's own, in ms. */
+/** How long an `add` in a caller's transaction waits for the store's own connection, in ms. */
 const OWN_CONNECTION_WAIT_MS = 2_000;
-/** More entries than this are checked and marked while the event loop runs. */
+/** If there are more entries than this, the event loop runs while they are checked and marked. */
 const MANY_ENTRIES = 100;
-const DEFAULT_SETTLE_MS = 60_000;
+const DEFAULT_OUTBOX_SETTLE_MS = 60_000;
 const DEFAULT_LEASE_MS = 30_000;
+/** How often work is begun again because another process took over the lock before anything was added. */
+export const MAX_TAKEOVERS = 5;
 /** No sender has this name. */
 const NOBODY = "nobody";
 
@@ -77,7 +79,7 @@ const NOBODY = "nobody";
  */
 export function createOutbox(options: OutboxOptions): Outbox {
   const given = checkConfiguration("createOutbox", outboxOptionsSchema(), options);
-  const { client, settleMs = DEFAULT_SETTLE_MS } = given;
+  const { client, settleMs = DEFAULT_OUTBOX_SETTLE_MS } = given;
   if (client && client.timeoutMs > settleMs)
     throw new ConfigurationError(
       `createOutbox: settleMs (${settleMs}) must be at least the client's timeoutMs (${client.timeoutMs}): a request may still ` +
@@ -86,18 +88,18 @@ export function createOutbox(options: OutboxOptions): Outbox {
   return new Outbox(given);
 }
 
-/** What a caller may do while no other process sends. */
-export interface HeldOutbox {
+/** The actions of a caller while no other process sends. */
+export interface SenderAccess {
   /** Aborted when nothing more may be sent. */
   signal: AbortSignal;
-  /** Adds entries that are sent only while the lock is held. A later sender cancels them. */
+  /** Adds entries that only this sender may send. A later sender cancels them. */
   addBound(entries: readonly OutboxEntryInput[]): Promise<StoredEntry[]>;
   /**
-   * Sends what is open of an item, until a time by the monotonic clock. Returns the number of requests.
+   * Sends the open entries of an item, until a time by the monotonic clock. Returns the number of requests.
    *
-   * @param failures Those of the items before.
-   * @param limits After how many attempts without an outcome the item is left alone (2 by default), and the place of the
-   * last entry that is sent.
+   * @param failures The failures of the items before.
+   * @param limits `maxUncertain`: after how many attempts without an outcome the item is left alone (default 2). `upTo`: the
+   * place of the last entry that is sent.
    */
   runItem(
     itemID: string,
@@ -105,9 +107,9 @@ export interface HeldOutbox {
     failures: FailuresInARow,
     limits?: { maxUncertain?: number; upTo?: number },
   ): Promise<number>;
-  /** Finds out what became of what is `sending` of an item, and sends nothing that is pending. Nobody has sent since then. */
+  /** Looks up the outcome of an entry that is `sending`. Sends no pending entry. `since`: no attempt has begun since then. */
   settle(entry: StoredEntry, since: number): Promise<void>;
-  /** The time after which an attempt can no longer take effect, in ms: the longest of all senders. */
+  /** The time after which an attempt can no longer take effect, in ms: the largest `settleMs` of all senders. */
   settleMs: number;
 }
 
@@ -121,7 +123,7 @@ export class Outbox {
   readonly #inFlight = new InFlight();
   /** Resolves when the last large `addMany` has reached the store. */
   #addingMany: Promise<void> | undefined;
-  /** Called when a run, or whoever holds the lock, waits. @internal */
+  /** Called when a run or `whileSender` waits. @internal */
   onWait: OnWait | undefined;
 
   /** @internal */
@@ -145,7 +147,7 @@ export class Outbox {
   }
 
   /**
-   * Stores writes durably, all in one transaction. Writes that were added before are not changed, except rejected ones with
+   * Stores writes durably, all in one transaction. Writes that were added before are not changed, except rejected writes with
    * `replaceRejected`.
    *
    * @returns the stored entries, in the same order.
@@ -159,14 +161,14 @@ export class Outbox {
   }
 
   /**
-   * Sends the pending entries. Of a write that was in progress when a process ended, it first determines the outcome,
-   * before anything else is sent for that item. Of several runs, in one process or in many, one sends at a time; the
-   * others wait for it.
+   * Sends the pending entries. If a process ended while it was sending a write, the outcome of that write is looked up before
+   * anything else is sent for its item. If several runs are active, in one process or in many, one run sends and the others
+   * wait.
    *
-   * It resolves when every entry that was stored when it was called is settled (by any process), `unknown`, behind an
-   * `unknown` one, or has failed in this run. An entry that has failed, such as one that is too large for a proxy, stays
-   * `pending` with its `error`; one whose second attempt ended without an outcome, or whose outcome could not be looked up,
-   * stays `sending`.
+   * `run` resolves when every entry that was stored at the time of the call is settled (by any process), is `unknown` or behind
+   * an `unknown` entry, or has failed in this run. A failed entry, for example one that is too large for a proxy, stays
+   * `pending` with its `error`. An entry stays `sending` if its second attempt ended without an outcome, or if its outcome
+   * could not be looked up.
    *
    * @throws the reason of the `signal`; a `DOMException` named `AbortError` if the outbox is closed.
    * @throws what the client throws if a write fails for a reason that concerns all writes, such as an
@@ -175,13 +177,13 @@ export class Outbox {
    * @throws StorageError if the database has lost commits. Its message names the keys that were sent since.
    */
   async run(options: OutboxRunOptions = {}): Promise<OutboxReport> {
-    const given = checkMethodOptions("outbox.run", runOptionsSchema, options);
+    const given = checkMethodOptions("outbox.run", outboxRunOptionsSchema, options);
     const settings = this.#runSettings("outbox.run");
     given.signal?.throwIfAborted();
-    // Its service may have moved since.
+    // The service of the store may have moved since the last call.
     this.#isServiceChecked = false;
     const { signal } = given;
-    return this.#whileWanted({ ...settings, signal }, "outbox.run", (parts) => runOutbox(parts, given));
+    return this.#whileWanted({ ...settings, signal }, "outbox.run", (parts) => runEntries(parts, given));
   }
 
   /**
@@ -190,7 +192,7 @@ export class Outbox {
    * @throws what a run or `onReport` throws, unless `onError` is given; what `onError` throws.
    */
   async watch(options: OutboxWatchOptions): Promise<void> {
-    const given = checkMethodOptions("outbox.watch", watchOptionsSchema, options);
+    const given = checkMethodOptions("outbox.watch", outboxWatchOptionsSchema, options);
     const { closed } = this.#runSettings("outbox.watch");
     const { everyMs, onReport, onError, ...runOptions } = given;
     let nextRunAt = 0;
@@ -206,15 +208,15 @@ export class Outbox {
     });
   }
 
-  /** The entry with this key; `undefined` if there is none. */
+  /** Returns the entry with this key; `undefined` if there is none. */
   async get(key: string): Promise<OutboxEntry | undefined> {
-    checkInput("outbox.get", keySchema, key, ["key"]);
+    checkInput("outbox.get", entryKeySchema, key, ["key"]);
     const stored = await this.read((store) => store.get(key));
     return stored && entryOf(stored);
   }
 
   /**
-   * The entries in the order added. Pruned entries are left out.
+   * Returns the entries in the order added. Pruned entries are left out.
    *
    * @throws a `DOMException` named `AbortError` if the outbox is closed meanwhile.
    */
@@ -224,7 +226,7 @@ export class Outbox {
     for await (const stored of store.list({ state, lane: item && laneOf(item) })) yield entryOf(stored);
   }
 
-  /** Counts the entries by state, pruned ones included. It sends no request. */
+  /** Counts the entries by state, including pruned entries. It sends no request. */
   async summary(): Promise<OutboxSummary> {
     const { oldestUnsettledAt, toSend: _, ...states } = await this.read((store) => store.count());
     const oldestUnsettledMs = oldestUnsettledAt === null ? null : Math.max(0, Date.now() - oldestUnsettledAt);
@@ -232,9 +234,9 @@ export class Outbox {
   }
 
   /**
-   * Stores the decision of a person about an entry that is `unknown` or `rejected`. `"not-applied"` makes it pending
-   * again. The entry keeps its `error`, which has what the service said, until the next attempt; `resolvedAt` and `resolvedFrom`
-   * say when it was decided, and from which state.
+   * Stores the decision of a person about an entry that is `unknown` or `rejected`. With `"not-applied"`, the entry becomes
+   * pending again. It keeps its `error`, with the message of the service, until the next attempt. `resolvedAt` is the time of
+   * the decision, and `resolvedFrom` the state before.
    *
    * @returns the entry as it is now.
    * @throws InputValidationError if there is no such entry, or if it is in another state.
@@ -242,7 +244,6 @@ export class Outbox {
   async resolve(key: string, decision: "applied" | "not-applied"): Promise<OutboxEntry> {
     checkInput("outbox.resolve", resolutionSchema, decision, ["decision"]);
     const now = Date.now();
-    // What the service said stays.
     const changed: EntryChange =
       decision === "applied" ? { state: "applied", settledAt: now } : { state: "pending", settledAt: null };
     const change = ({ state }: StoredEntry): EntryChange =>
@@ -265,7 +266,7 @@ export class Outbox {
    * Removes the contents of entries that were applied or canceled at least `olderThanMs` ago. Their keys and a hash of their
    * inputs stay, so that a key is always recognised. A rejected entry keeps its contents: somebody may correct or repeat it.
    *
-   * @returns the number of these entries.
+   * @returns the number of pruned entries.
    */
   async prune(options: { olderThanMs: number }): Promise<number> {
     const { olderThanMs } = checkMethodOptions("outbox.prune", pruneOptionsSchema, options);
@@ -274,7 +275,7 @@ export class Outbox {
 
   /**
    * Closes the store. Runs end as if their signal had aborted: the requests in flight are awaited and their outcomes
-   * are stored, then the run rejects with a `DOMException` named `AbortError`. What waits for the database ends within
+   * are stored, then the run rejects with a `DOMException` named `AbortError`. Every wait for the database ends within
    * `leaseMs`. A later call opens the store again.
    */
   async close(): Promise<void> {
@@ -286,7 +287,7 @@ export class Outbox {
     this.#opening = undefined;
     await Promise.allSettled(this.#active);
     const opened = await opening?.opened.catch(() => undefined);
-    // What is left are iterations of entries.
+    // Only iterations of entries may still use the store.
     opening?.end.end(reason);
     await opened?.store.database.close();
   }
@@ -296,16 +297,16 @@ export class Outbox {
     return this.close();
   }
 
-  /** The service of its client. @internal */
+  /** The service of the client; `undefined` if there is no client. @internal */
   get service(): ServiceAccount | undefined {
     return this.#options.client && accountOf(this.#options.client);
   }
 
-  /** Works while no other process sends; waits for it. @internal */
-  async hold(
+  /** Waits until this process may send, and calls `work`. Meanwhile no other process sends. @internal */
+  async whileSender(
     method: string,
     signal: AbortSignal | undefined,
-    work: (held: HeldOutbox) => Promise<void>,
+    work: (access: SenderAccess) => Promise<void>,
   ): Promise<void> {
     const settings = this.#runSettings(method);
     this.#isServiceChecked = false;
@@ -331,7 +332,7 @@ export class Outbox {
     });
   }
 
-  /** Stores an entry that nobody ever sends, unless its key is known. Returns what is stored. @internal */
+  /** Stores an entry that nobody ever sends, unless its key is known. Returns the entry with the key. @internal */
   async addCanceled(method: string, entry: OutboxEntryInput, reason: object): Promise<StoredEntry> {
     const { mark = "remark" } = this.#options;
     const checked = newEntries(method, [entry], mark, () => []);
@@ -345,7 +346,7 @@ export class Outbox {
     });
   }
 
-  /** Adds entries unless keys were added since they were `seen`, with a `KeysHaveGrown` then. @internal */
+  /** Adds entries. Throws `KeysHaveGrown` if keys of their kind were added since they were `seen`. @internal */
   async addIfSeen(
     method: string,
     entries: readonly OutboxEntryInput[],
@@ -354,18 +355,18 @@ export class Outbox {
     await this.#add(method, entries, options, (index) => [index]);
   }
 
-  /** Reads the store, which must belong to the service of its client. @internal */
+  /** Reads the store, which must belong to the service of the client. @internal */
   readOwn<T>(method: string, action: (store: OpenStore) => Promise<T>): Promise<T> {
     return this.#change(method, action);
   }
 
-  /** Reads the store. Anybody may, whatever service it belongs to. @internal */
+  /** Reads the store, whatever service it belongs to. @internal */
   async read<T>(action: (store: OpenStore) => Promise<T>): Promise<T> {
     const { opened, end } = this.#open();
     return this.#track(opened.then(({ store }) => action(store.endingWith(end.signal))));
   }
 
-  /** Opens the store, unless it is open. What it waits for ends a lease after the outbox is closed. */
+  /** Opens the store, unless it is open. The waits of the store end one lease after the outbox is closed. */
   #open(): Opening {
     if (this.#opening) return this.#opening;
     const { client, store, settleMs, leaseMs = DEFAULT_LEASE_MS } = this.#options;
@@ -386,7 +387,7 @@ export class Outbox {
     return opening;
   }
 
-  /** Works with the store, whose waits end a lease after the signal has aborted and the calls in flight have ended. */
+  /** Calls `work` with a store whose waits end one lease after the signal has aborted and the calls in flight have ended. */
   #whileWanted<T>(
     { signal, ...settings }: Omit<SenderSettings, "store"> & { signal: AbortSignal | null | undefined },
     method: string,
@@ -407,9 +408,9 @@ export class Outbox {
     }
   }
 
-  /** The end is that of now: the outbox may be closed while the store is being opened. */
+  /** Returns the settings of a sender. `closed` is the present signal: a later `close` creates another one. */
   #runSettings(method: string): Omit<SenderSettings, "store"> {
-    const { client, settleMs = DEFAULT_SETTLE_MS, leaseMs = DEFAULT_LEASE_MS } = this.#options;
+    const { client, settleMs = DEFAULT_OUTBOX_SETTLE_MS, leaseMs = DEFAULT_LEASE_MS } = this.#options;
     const inFlight = new InFlight(this.#inFlight);
     const closed = this.#closed.signal;
     if (client !== undefined) return { client, settleMs, leaseMs, closed, inFlight, onWait: this.onWait };
@@ -423,7 +424,7 @@ export class Outbox {
     changeOf: (entry: StoredEntry) => EntryChange,
     from: readonly StoredEntry["state"][],
   ): Promise<OutboxEntry> {
-    checkInput(method, keySchema, key, ["key"]);
+    checkInput(method, entryKeySchema, key, ["key"]);
     return this.#change(method, async (store) => {
       const entry = await store.get(key);
       if (!entry) throw keyProblem(method, `there is no entry "${key}"`);
@@ -431,7 +432,7 @@ export class Outbox {
       const change = changeOf(entry);
       if (entry.state === change.state) return entryOf(entry);
       const changed = await store.change(entry, change);
-      if (!changed) throw keyProblem(method, `"${key}" was changed at the same time`);
+      if (!changed) throw keyProblem(method, `"${key}" was changed at the same time: read it again`);
       return entryOf(changed);
     });
   }
@@ -444,7 +445,7 @@ export class Outbox {
   ): Promise<OutboxEntry[]> {
     const { mark = "remark", store: created } = this.#options;
     const isLarge = given.length > MANY_ENTRIES;
-    // Now: the caller may change them while the store is being opened.
+    // Copied at once, since the caller may change the entries while the store is being opened.
     const entries = isLarge ? undefined : newEntries(method, given, mark, pathOf);
     const checked = isLarge ? manyNewEntries(method, given, mark, pathOf) : undefined;
     const before = this.#addingMany;
@@ -457,7 +458,7 @@ export class Outbox {
       const ready = entries ?? (await checked) ?? [];
       const marked = (entry: NewEntry) => markedEntry(entry, store.id, mark);
       const added = isLarge ? await mapInTurns(ready, marked) : ready.map(marked);
-      // What was added first comes first.
+      // The entries of an earlier large `addMany` come first.
       if (before && client === undefined) await before;
       const stored = store.add(method, added, { replaceRejected, pathOf, seen });
       passOn();
@@ -472,13 +473,13 @@ export class Outbox {
     return this.#track(this.#join(method, client, addTo));
   }
 
-  /** Works in a transaction of the caller's, which waits for no connection but its own once the store is open. */
+  /** Works in the caller's transaction. Once the store is open, no other connection is needed. */
   async #join<T>(method: string, client: unknown, action: (store: OpenStore) => Promise<T>): Promise<T> {
     const { opened, connected } = this.#open();
     const noConnection = () =>
       new StorageError(
-        `${method}: the pool has had no free connection for ${OWN_CONNECTION_WAIT_MS / 1_000} s, and the outbox reads its store on ` +
-          "one of its own before the first entry. Nothing was added. Call await outbox.summary() when the program starts, or use a larger pool.",
+        `${method}: the pool has had no free connection for ${OWN_CONNECTION_WAIT_MS / 1_000} s, and before the first entry the outbox ` +
+          "needs one of its own. Nothing was added. Call await outbox.summary() when the program starts, or use a larger pool.",
         { location: "PostgreSQL" },
       );
     await race(Promise.race([connected, opened.then(() => {})]), afterMs(OWN_CONNECTION_WAIT_MS, noConnection));
@@ -511,8 +512,8 @@ export class Outbox {
 /** A store that is being opened, or is open. */
 interface Opening {
   opened: Promise<Opened>;
-  /** Resolves when it has a connection. */
+  /** Resolves when the store has a connection. */
   connected: Promise<void>;
-  /** The end of its waits. */
+  /** Ends the waits of the store. */
   end: LateEnd;
 }

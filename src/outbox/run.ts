@@ -7,13 +7,19 @@ import { monotonicNowMs, startTimer } from "../shared/time/clock.js";
 import { sleep } from "../shared/time/wait.js";
 import { fieldOf } from "../shared/unknown.js";
 import type { InFlight } from "../storage/database.js";
-import { refusalOf } from "../storage/storage-failure.js";
+import { rejectionOf } from "../storage/storage-failure.js";
 import { FailuresInARow } from "../writes/failures-in-a-row.js";
 import { isIdempotent } from "../writes/operation.js";
 import { concernsAllWrites, isLastingRefusal } from "../writes/refusal.js";
 import { type AttemptGate, callForEntry, Interrupted } from "./call.js";
 import { entryOf, errorJson, parsed, type StoredEntry } from "./entry.js";
-import { type Found, lookAfterRefusal, lookAtItem, lookForLot, type Search } from "./find-outcome.js";
+import {
+  type LookUpResult,
+  lookUpAfterRefusal,
+  lookUpItem,
+  lookUpReceipt,
+  type OutcomeLookUp,
+} from "./find-outcome.js";
 import type { OutboxRunOptions } from "./options.js";
 import type { OutboxReport } from "./report.js";
 import type { SenderLock } from "./sender-lock.js";
@@ -21,19 +27,19 @@ import { NOT_SENT_IN_TIME, type SenderSettings, SendingPeriod } from "./sending-
 import type { EntryChange, OpenStore, SendFilter } from "./store.js";
 
 /*
- * One run at a time sends (sender-lock.ts, sending-period.ts). It cancels what is pending and bound to another sender. Then it
- * takes the first unsettled entry of each item, several items at once:
+ * One run at a time sends (sender-lock.ts, sending-period.ts). First it cancels the pending entries that are bound to another
+ * sender. Then it takes the first unsettled entry of each item, several items at once:
  *
  *   state                    what the run does
- *   pending                  begins an attempt, which makes it `sending`, and calls the method; one bound to another sender is
- *                            canceled
- *   sending                  an attempt may have been applied. The item is left alone for `settleMs`: then that attempt has
- *                            taken effect, or never will. Then, by operation:
- *     update, discontinue    calls the method again: a second one changes nothing
+ *   pending                  begins an attempt, which makes the entry `sending`, and calls the method. An entry that is bound to
+ *                            another sender is canceled
+ *   sending                  an attempt may have been applied. The item is left alone for `settleMs`: after that time, the
+ *                            attempt has taken effect, or never will. What follows depends on the operation:
+ *     update, discontinue    calls the method again: a second call changes nothing
  *     create                 reads the item: applied if it is as sent, otherwise calls the method again: a SKU is unique
- *     receive                looks for the lot: applied if it is found, pending if it is absent, unknown if it is unclear.
- *                            Candidates are the lots above the highest number that was seen when it was sent
- *     move, issue            unknown: nothing can be found
+ *     receive                looks up the lot, above the highest record number that was seen when the receipt was sent:
+ *                            applied if the lot is found, pending if it is absent, unknown if that is unclear
+ *     move, issue            unknown: the service has no list of moves and issues
  *   unknown                  leaves the item alone, until a person has decided
  *
  *   end of a call            then the entry is
@@ -41,46 +47,46 @@ import type { EntryChange, OpenStore, SendFilter } from "./store.js";
  *   refused                  rejected. If an attempt before this call may have been applied, the item is read: applied if it is
  *                            as sent (and, for a create, was created since), otherwise unknown
  *   uncertain                sending; after the second time the item is left alone until the next run
- *   failed                   pending, or sending if an attempt before this call may have been applied. The item is left alone
- *                            until the next run; the run ends if every other entry would fail in the same way
- *   interrupted              the same, without an error
+ *   failed, fails-for-all    pending, or sending if an attempt before this call may have been applied. The item is left alone
+ *                            until the next run. After `fails-for-all`, the run ends
+ *   interrupted              as after `failed`, but without an error
  *
  *   signal           is aborted by                                   ends
  *   closed           `outbox.close()`                                the period
  *   the caller's     the caller of `run`, or of a plan's `apply`     the period
- *   lock.lost        a heartbeat that is late or refused; a clock    the period, and the requests in flight
+ *   lock.lost        a heartbeat that is late or rejected; a clock   the period, and the requests in flight
  *                    that was set; the release of the lock
- *   period.stop      the three above; in `runOutbox`, a failure      every wait of the run, and each call that is not sent yet.
+ *   period.stop      the three above; in `runEntries`, a failure     every wait of the run, and each call that is not sent yet.
  *                    that concerns all writes                        A call in flight has the time of one attempt left
  *   stop of an item  period.stop; in `runItem`, the time that the    the same, for the item
  *                    caller has set, or such a failure
- *   of a call        lock.lost; `stop` of its run, see there         the request (call.ts)
- *   LateEnd          a lease after `closed` or the caller's, and     every wait for the store. Until then, what became of the
- *                    after the end of the requests in flight; a      requests is stored
+ *   of a call        lock.lost; the `stop` of its run                the request (call.ts)
+ *   LateEnd          one lease after `closed` or the caller's, and   every wait for the store. Until then, what became of the
+ *                    after the end of the requests in flight; one    requests is stored
  *                    lease after lock.lost
  *
- * No time is stored: a run that finds an entry `sending` counts from its own begin, since the process that has sent it had
- * lost the lock before.
+ * `settleMs` does not count from a stored time. If an entry was `sending` before this run began, `settleMs` counts from the
+ * start of the run: the process that sent the entry had lost the lock before.
  */
 
-/** How many items may be busy, waiting ones included. If more have an uncertain outcome, the service has a problem. */
+/** The most items that are worked on or wait at once. If more have an uncertain outcome, the service has a problem. */
 const MAX_BUSY = 100;
 const POLL_MS = 500;
-/** A list may lack a record for a moment, and a wrong "absent" would be applied twice. */
+/** The delay before the last reading of a look-up, in ms: a list may lack a record for a moment. */
 const LOOK_AGAIN_MS = 1_000;
-/** In one run. */
+/** How many calls for an item may end uncertain in one run. */
 const MAX_UNCERTAIN = 2;
-/** Fewer than a page has lots, so that a look-up need not read many pages. */
+/** After how many receipts the highest record number is read again. Fewer than a page has lots, so a look-up reads few pages. */
 const RECEIPTS_PER_READING = 100;
-/** How often the database may refuse a change before the run ends with its reason: an outcome that is not stored may be unknown. */
-const MAX_REFUSALS = { lasting: 5, passing: 60 } as const;
+/** How often the database may reject a change before the run ends. An outcome that is not stored may become `unknown`. */
+const MAX_CHANGE_REJECTIONS = { lasting: 5, passing: 60 } as const;
 
-/** What a run has counted so far. */
+/** The counts of a run so far. */
 type Results = Record<"applied" | "rejected" | "unknown" | "requests", number>;
 
 const noResults = (): Results => ({ applied: 0, rejected: 0, unknown: 0, requests: 0 });
 
-export async function runOutbox(settings: SenderSettings, options: OutboxRunOptions): Promise<OutboxReport> {
+export async function runEntries(settings: SenderSettings, options: OutboxRunOptions): Promise<OutboxReport> {
   const startedAt = monotonicNowMs();
   const { store } = settings;
   const { signal } = options;
@@ -89,7 +95,7 @@ export async function runOutbox(settings: SenderSettings, options: OutboxRunOpti
   const failures = new FailuresInARow();
   const isDone = async () => (await store.next(1, filter)).length === 0;
   let previous: SendingPeriod | undefined;
-  // A process that was silent for too long has lost the lock, and waits for it again.
+  // A process that has lost the lock, because it was silent for too long, waits for it again.
   for (let isLost = true; isLost; ) {
     isLost = await SendingPeriod.during(settings, { signal, isDone, previous }, async (period) => {
       previous = period;
@@ -102,21 +108,21 @@ export async function runOutbox(settings: SenderSettings, options: OutboxRunOpti
   return { applied, rejected, unknown, pending, requests, durationMs: monotonicNowMs() - startedAt };
 }
 
-/** How far one item is worked on. */
+/** The limits of the work on one item. */
 interface ItemLimits {
-  /** By the monotonic clock. */
+  /** When the work must end, by the monotonic clock. */
   until: number;
-  /** Those of the items before. */
+  /** The failures of the items before. */
   failures: FailuresInARow;
   /** After how many attempts without an outcome the item is left alone. */
   maxUncertain?: number | undefined;
   /** The place of the last entry that is sent. */
   upTo?: number | undefined;
-  /** Only what is `sending` is worked on: nobody has begun an attempt since then, by the monotonic clock. */
+  /** Settles only the entry that is `sending`. No attempt has begun since this time, by the monotonic clock. */
   settlesSince?: number;
 }
 
-/** Sends what is open of one item. Returns the number of requests. */
+/** Sends the open entries of one item. Returns the number of requests. */
 export async function runItem(
   period: SendingPeriod,
   lane: string,
@@ -143,7 +149,7 @@ interface RunParts extends Pick<ItemLimits, "failures" | "maxUncertain"> {
   results: Results;
   /** Aborted when nothing more may be sent. */
   stop: AbortController;
-  /** Since when nobody has sent, by the monotonic clock; missing: what the period knows of the item. */
+  /** Since when nobody has sent, by the monotonic clock. By default, the period knows that for each item. */
   heldSince?: number;
   settlesOnly?: boolean;
 }
@@ -159,9 +165,9 @@ class OutboxRun implements AttemptGate {
   readonly #lock: SenderLock;
   readonly #reader: BulkRequests;
   readonly #startedAt = monotonicNowMs();
-  /** Items that are worked on. */
+  /** The work on items that has not ended, by lane. */
   readonly #busy = new Map<string, Promise<void>>();
-  /** Until when those that wait do, by the monotonic clock. */
+  /** When the waits of items for their outcomes end, by the monotonic clock. */
   readonly #settlesAt: number[] = [];
   /** Items that are left alone until the next run. */
   readonly #setAside = new Set<string>();
@@ -171,7 +177,7 @@ class OutboxRun implements AttemptGate {
   #toSend = 0;
   #receipts = 0;
   #lastRecNoRead: Promise<void> | undefined;
-  /** Items that may have lots of a move above the highest number that was read: such a lot has no mark. */
+  /** Items that were moved since the highest number was read: the lots of a move have no mark. */
   readonly #moved = new Set<string>();
 
   constructor(period: SendingPeriod, parts: RunParts) {
@@ -191,7 +197,7 @@ class OutboxRun implements AttemptGate {
       this.#toSend = (await this.#store.countUnsettled()).toSend;
       while (this.mayBegin()) {
         const wasBusy = this.#busy.size > 0;
-        const begun = await this.#begin();
+        const begun = await this.#fill();
         if (begun === 0 && !wasBusy) break;
         await sleep(POLL_MS, this.#wake.signal, this.stopped);
         this.#wake = new AbortController();
@@ -201,12 +207,12 @@ class OutboxRun implements AttemptGate {
     }
     await Promise.all(this.#busy.values());
     if (!this.#failure) return;
-    // Without the lock, this run goes on when it has it again; but nobody else will report a late outcome.
+    // A run that has lost the lock goes on when it has the lock again. But nobody else would report a late outcome.
     if (this.#lock.isHeld || this.#failure.error instanceof LateOutcome) throw this.#failure.error;
   }
 
-  /** Begins with as many entries as there are places for. */
-  async #begin(): Promise<number> {
+  /** Begins the work on as many entries as there are free places. Returns their number. */
+  async #fill(): Promise<number> {
     const { concurrency = 4 } = this.#parts.options;
     let begun = 0;
     while (this.mayBegin() && this.#busy.size - this.#settlesAt.length < concurrency && this.#busy.size < MAX_BUSY) {
@@ -225,8 +231,8 @@ class OutboxRun implements AttemptGate {
   }
 
   /**
-   * The first entries of items that are not worked on. Nobody else sends them, so the list stays right until it is used. Of an
-   * item whose work ends meanwhile, the database may still have shown the entry as it was: it is read again.
+   * Returns the first entries of items that are not worked on. Only this process sends, so the list stays valid. Items whose
+   * work ends while the query runs are dropped from it, because the query may have read their old state.
    */
   async #readReady(): Promise<StoredEntry[]> {
     const left = new Set([...this.#busy.keys(), ...this.#setAside]);
@@ -244,13 +250,13 @@ class OutboxRun implements AttemptGate {
     for (let uncertain = 0; current && this.mayBegin(); ) {
       if (current.state === "sending") {
         if (!(await this.#waitUntil(settlesAt))) return;
-        current = await this.#findOut(current);
+        current = await this.#lookUpOutcome(current);
         if (!current || !this.mayBegin()) return;
       }
       const before: StoredEntry = current;
       const isBoundToOther = before.boundTo !== null && before.boundTo !== this.#lock.name;
       if (settlesOnly && before.state === "pending" && !isBoundToOther) return void this.#setAside.add(before.lane);
-      // It was being sent when this run began.
+      // An earlier sender added the entry. It was `sending` when this run began.
       if (before.state === "pending" && isBoundToOther) {
         await this.#change(before, { state: "canceled", settledAt: Date.now(), error: errorJson(NOT_SENT_IN_TIME) });
         return;
@@ -266,7 +272,7 @@ class OutboxRun implements AttemptGate {
       const stored = { error: error === undefined ? null : errorJson(error) };
       if (outcome === "applied") return void (await this.#change(entry, appliedChange(result)));
       if (outcome === "refused") {
-        if (!isKnown) return void (await this.#findReasonOfRefusal(await this.#change(entry, stored)));
+        if (!isKnown) return void (await this.#lookUpAfterRefusal(await this.#change(entry, stored)));
         await this.#change(entry, { ...stored, state: "rejected", settledAt: Date.now() });
         return;
       }
@@ -280,39 +286,42 @@ class OutboxRun implements AttemptGate {
         await this.#change(entry, isKnown ? { ...change, state: "pending" } : change);
       }
       if (outcome === "fails-for-all") this.#fail(error);
-      // One that was changed at the same time is read again.
+      // An interrupted entry may have been changed by somebody else: it is read again.
       if (outcome !== "interrupted") this.#setAside.add(entry.lane);
       return;
     }
   }
 
-  /** Finds out what became of an entry that can no longer take effect. Returns it if its method has to be called. */
-  async #findOut(entry: StoredEntry): Promise<StoredEntry | undefined> {
+  /** Looks up what became of an entry whose attempts can no longer take effect. Returns the entry if it must be sent again. */
+  async #lookUpOutcome(entry: StoredEntry): Promise<StoredEntry | undefined> {
     const { operation } = entry;
     if (isIdempotent(operation)) return entry;
     if (operation !== "create" && operation !== "receive") {
       await this.#change(entry, unknownChange(entry, { reason: "the service has no list of such transactions" }));
       return undefined;
     }
-    const found = await this.#look(entry, operation === "create" ? lookAtItem : lookForLot);
+    const found = await this.#lookUp(entry, operation === "create" ? lookUpItem : lookUpReceipt);
     if (found?.outcome === "applied") await this.#change(entry, appliedChange(found.result));
     else if (found?.outcome === "unreadable") await this.#change(entry, unknownChange(entry, found));
-    // The service refuses it if the SKU exists.
+    // A create can be repeated: the service refuses it if the SKU exists.
     else if (found && operation === "create") return entry;
     else if (found?.outcome === "absent") return this.#change(entry, { state: "pending", error: null });
     else if (found) await this.#change(entry, unknownChange(entry, found));
     return undefined;
   }
 
-  /** Of a write that was refused although an earlier attempt may have been applied. */
-  async #findReasonOfRefusal(entry: StoredEntry): Promise<void> {
-    const found = await this.#look(entry, lookAfterRefusal);
+  /** Decides about a write that was refused although an earlier attempt may have been applied. */
+  async #lookUpAfterRefusal(entry: StoredEntry): Promise<void> {
+    const found = await this.#lookUp(entry, lookUpAfterRefusal);
     if (found?.outcome === "applied") await this.#change(entry, appliedChange(found.result));
     else if (found) await this.#change(entry, unknownChange(entry, found));
   }
 
-  /** Looks an entry up. Returns `undefined` if it stays as it is: the run has stopped, or the service fails at the moment. */
-  async #look(entry: StoredEntry, look: (search: Search) => Promise<Found | undefined>): Promise<Found | undefined> {
+  /** Looks up an entry. Returns `undefined` if the entry stays as it is: the run has stopped, or the service fails for now. */
+  async #lookUp(
+    entry: StoredEntry,
+    look: (search: OutcomeLookUp) => Promise<LookUpResult | undefined>,
+  ): Promise<LookUpResult | undefined> {
     const pause = () => this.#waitUntil(monotonicNowMs() + Math.min(LOOK_AGAIN_MS, this.#lock.settleMs));
     try {
       const search = { client: this.client, store: this.#store, entry, options: this.#reader.options, pause };
@@ -322,7 +331,7 @@ class OutboxRun implements AttemptGate {
       if (this.stopped.aborted) return undefined;
       if (isLastingRefusal(error))
         return { outcome: "unreadable", reason: `it could not be looked up (${fieldOf(error, "message")})` };
-      // Other items may go on.
+      // These failures concern this item alone.
       const isOfTheMoment = error instanceof TimeoutError || error instanceof PaginationError;
       if (!isOfTheMoment && concernsAllWrites(error)) throw error;
       this.#setAside.add(entry.lane);
@@ -331,8 +340,8 @@ class OutboxRun implements AttemptGate {
   }
 
   /**
-   * Reads the highest record number before the first receipt of the run, and again after many and after a move of the same item:
-   * the lot of a receipt is looked for above it. If that fails, the whole list is read when a receipt has to be looked up.
+   * Reads the highest record number before the first receipt of the run, after each `RECEIPTS_PER_READING` receipts, and after a
+   * move of the same item. A look-up reads the lots above that number; if the number is unknown, it reads the whole list.
    */
   async #readLastRecNo(lane: string): Promise<void> {
     const wasMoved = this.#moved.delete(lane);
@@ -357,12 +366,12 @@ class OutboxRun implements AttemptGate {
     return this.mayBegin();
   }
 
-  /** Stores what became of an attempt. It is a fact, so it does not depend on the lock. */
+  /** Stores what became of an attempt. This does not depend on the lock: the outcome is a fact, whoever sends now. */
   async #change(entry: StoredEntry, change: EntryChange): Promise<StoredEntry> {
     const { key, attempts } = entry;
     const stored = await this.#persistently(() => this.#store.change(entry, change));
     const present = stored ?? (await this.#persistently(() => this.#store.get(key)));
-    // The response of the database to this same change may have been lost.
+    // The change may have been stored before, and the response of the database lost.
     if (present?.attempts === attempts && present.state === (change.state ?? entry.state)) {
       this.#report(present);
       return present;
@@ -370,21 +379,21 @@ class OutboxRun implements AttemptGate {
     if (change.state !== "applied") throw new Interrupted();
     throw new LateOutcome(
       `Attempt ${attempts} for "${key}" was applied, but this process was silent for longer than its lease, and another ` +
-        `one has taken over: the entry is ${present?.state} by now, and may be applied twice. Check it.`,
+        `process has taken over. The entry is ${present?.state} by now, and may be applied twice. Check it.`,
     );
   }
 
-  async begin(entry: StoredEntry, clockAheadMs: number | null): Promise<StoredEntry | undefined> {
+  async markSending(entry: StoredEntry, clockAheadMs: number | null): Promise<StoredEntry | undefined> {
     const lastRecNo = entry.operation === "receive" ? (this.client.inventory.receiptLookup.lastRecNo ?? null) : null;
-    const attempt = { ...this.#lock.held, sentAt: Date.now(), clockAheadMs, lastRecNo };
-    const begun = await this.#persistently(() => this.#store.begin(entry, attempt));
+    const attempt = { ...this.#lock.expectedRow, sentAt: Date.now(), clockAheadMs, lastRecNo };
+    const begun = await this.#persistently(() => this.#store.markSending(entry, attempt));
     if (begun) this.#lock.addSent(entry.key);
-    // The lock may be lost, or commits are.
+    // The attempt must not begin: this process may have lost the lock, or the database may have lost commits.
     else await this.#persistently(() => this.#lock.confirm());
     return begun;
   }
 
-  /** If the store fails, the entry stays `sending`, as one whose outcome is not known. */
+  /** Makes an entry pending again. If the store fails, the entry stays `sending`, as if its outcome were not known. */
   async takeBack(entry: StoredEntry): Promise<StoredEntry> {
     const change = { state: "pending", error: null } as const;
     const stored = await this.#persistently(() => this.#store.change(entry, change)).catch(() => undefined);
@@ -400,19 +409,19 @@ class OutboxRun implements AttemptGate {
   }
 
   /**
-   * Retries if the store fails, as long as this process may send and waits for the store; some times if the database refuses.
-   * Each change may be repeated.
+   * Repeats an action while the store fails, this process holds the lock and the waits of the store have not ended. An action
+   * that the database rejects is repeated only a few times. Every action may be repeated without harm.
    */
   async #persistently<T>(action: () => Promise<T>): Promise<T> {
-    const refusals = { lasting: 0, passing: 0 };
+    const rejections = { lasting: 0, passing: 0 };
     for (let waitMs = 50; ; waitMs *= 2) {
       try {
         return await action();
       } catch (error) {
-        const refusal = refusalOf(error);
-        if (refusal) refusals[refusal] += 1;
-        const isRefused = refusal !== undefined && refusals[refusal] >= MAX_REFUSALS[refusal];
-        if (!this.#lock.isHeld || this.#store.isEnded() || isRefused) throw error;
+        const rejection = rejectionOf(error);
+        if (rejection) rejections[rejection] += 1;
+        const isTooMany = rejection !== undefined && rejections[rejection] >= MAX_CHANGE_REJECTIONS[rejection];
+        if (!this.#lock.isHeld || this.#store.isEnded() || isTooMany) throw error;
       }
       await sleep(Math.min(waitMs, 1_000), this.lost);
     }
@@ -446,7 +455,7 @@ class OutboxRun implements AttemptGate {
     callSafely(() => onProgress({ ...results, pending: this.#toSend, etaMs, settlingMs: this.#settlingMs }));
   }
 
-  /** Until when the first of the items that wait does, in ms; 0 if none does. */
+  /** The time until the first of the waiting items is looked up, in ms; 0 if no item waits. */
   get #settlingMs(): number {
     return this.#settlesAt.length === 0 ? 0 : Math.max(0, Math.min(...this.#settlesAt) - monotonicNowMs());
   }
@@ -456,7 +465,7 @@ class OutboxRun implements AttemptGate {
   }
 }
 
-/** An attempt was applied whose entry another sender has decided about meanwhile. */
+/** An attempt was applied, but another sender has decided about its entry meanwhile. */
 class LateOutcome extends Error {}
 
 const appliedChange = (result: unknown): EntryChange => ({
@@ -468,7 +477,7 @@ const appliedChange = (result: unknown): EntryChange => ({
 
 function unknownChange({ error: stored }: StoredEntry, found: { reason: string; lots?: number[] }): EntryChange {
   const error = parsed(stored);
-  // The advice of an OutcomeUnknownError was followed already.
+  // The advice in an OutcomeUnknownError was followed already, so only its cause is quoted.
   const failure = fieldOf(error, "name") === "OutcomeUnknownError" ? (fieldOf(error, "cause") ?? error) : error;
   const why =
     error === undefined ? "the process ended before the response" : String(fieldOf(failure, "message") ?? failure);

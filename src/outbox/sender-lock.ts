@@ -2,38 +2,38 @@ import { randomUUID } from "node:crypto";
 import { StorageError } from "../shared/errors/index.js";
 import { monotonicNowMs, startTimer } from "../shared/time/clock.js";
 import { sleep } from "../shared/time/wait.js";
-import { refusalOf } from "../storage/storage-failure.js";
+import { rejectionOf } from "../storage/storage-failure.js";
 import type { OpenStore, SenderRow } from "./store.js";
 
 /*
- * Who sends. The rate limit is one for all, so that a second sender would send nothing sooner: of all processes that run an
- * outbox, one sends at a time.
+ * The right to send. All processes share one rate limit, so a second sender would not be faster: one process sends at a time.
+ * The row of the store has the name of the sender, its lease and a number, `beat`.
  *
- *   free       the row names nobody. The first that writes its name holds the lock
- *   held       the holder counts up `beat`, several times per lease
- *   abandoned  `beat` has not changed for the lease of the holder, which its row has, by the clock of the process that
- *              waits. That one writes its own name over the name and the beat that it has seen
+ *   free       the row has no name. The first process that writes its name into it holds the lock
+ *   held       the holder increases `beat`, several times per lease
+ *   abandoned  a waiting process has seen the same name and `beat` for the whole lease in the row. It replaces the name, if
+ *              name and `beat` are still the same
  *
- * No process compares its clock with that of another one or of the database: each measures one span by its own monotonic
- * clock. The holder sends nothing once a share of its lease has passed since it last began to count; a waiting process
- * waits for a whole lease. A name that was taken over does not begin attempts any more: `OpenStore.begin` compares it.
+ * No process compares its clock with the clock of another process or of the database. Each measures by its own monotonic
+ * clock: the holder stops sending 80 % of a lease after its last successful heartbeat began, and a waiting process waits for a
+ * whole lease. A process whose name was replaced begins no attempt: `OpenStore.markSending` compares the name.
  *
- * Lost is lost: a holder that did not hold the lock for a moment, since a clock was set or the machine slept, takes it again
- * under a new name before it goes on.
+ * A lost lock stays lost. If the holder did not hold the lock for a moment, because a clock was set or the machine slept, it
+ * takes the lock again, under a new name, before it sends anything.
  *
- * A row whose beat is behind what the holder has stored has lost commits. Nothing more is sent then. The row is read for that
- * when no heartbeat is under way any more.
+ * If `beat` in the row is smaller than the number that the holder has stored, the database has lost commits. Then nothing more
+ * is sent. The holder compares the numbers after its last heartbeat has ended.
  */
 
-/** A share of the lease in which nothing is sent any more, so that a request has left this process before the lease ends. */
+/** The last part of the lease, in which nothing is sent, so that a request has left this process before the lease ends. */
 const SAFETY_MARGIN = 0.2;
 const BEATS_PER_LEASE = 4;
-/** How often in a row the database may refuse a heartbeat. */
-const MAX_REFUSALS = 3;
-/** When a heartbeat that was refused is tried again, in ms. */
-const REFUSED_RETRY_MS = 250;
-const MIN_POLL_MS = 20;
-const MAX_POLL_MS = 1_000;
+/** How often in a row the database may reject a heartbeat. */
+const MAX_BEAT_REJECTIONS = 3;
+/** The delay before a rejected heartbeat is tried again, in ms. */
+const REJECTED_RETRY_MS = 250;
+const MIN_LOCK_POLL_MS = 20;
+const MAX_LOCK_POLL_MS = 1_000;
 
 /** The times of a sender. */
 export interface LockTimes {
@@ -42,8 +42,8 @@ export interface LockTimes {
 }
 
 /**
- * Called when the outbox waits: for another process that sends, which is the sender's if it is silent for that long, or until a
- * request whose response was lost has taken effect or never will.
+ * Called when the outbox waits. `sender`: another process sends, and keeps the lock for at most `waitMs` if it is silent.
+ * `outcome`: a response was lost, and its request may take effect for another `waitMs`.
  */
 export type OnWait = (what: "sender" | "outcome", waitMs: number) => void;
 
@@ -54,23 +54,22 @@ export class SenderLock {
   settleMs: number;
   readonly #store: OpenStore;
   readonly #leaseMs: number;
-  /** What was stored last. */
+  /** The `beat` that this process stored last. */
   #beat = 0;
   #heldUntil = 0;
-  /** The machine may have slept: the monotonic clock stands still meanwhile. */
+  /** The same by the wall clock: while the machine sleeps, the monotonic clock stands still. */
   #heldUntilEpoch = 0;
   readonly #lost = new AbortController();
   #stopTimers = () => {};
-  /** The beat of the row when it was released; `undefined` if that is not known. */
+  /** The `beat` of the row after the release; `undefined` if unknown. */
   #releasedBeat: number | undefined;
   /** Whether nobody else has sent since the same run held the lock before. */
   isContinued = false;
-  /** Heartbeats that are under way. */
   readonly #beating = new Set<Promise<unknown>>();
-  #refusals = 0;
-  /** Why the database refuses heartbeats. */
-  #refused: unknown;
-  /** The keys that were sent, and the beat at that time. */
+  #rejections = 0;
+  /** The error of a database that has rejected too many heartbeats. */
+  #rejected: unknown;
+  /** The keys that were sent, and the `beat` at that time. */
   readonly #sent = new Map<string, number>();
 
   private constructor(store: OpenStore, { leaseMs, settleMs }: LockTimes) {
@@ -110,25 +109,25 @@ export class SenderLock {
       if (isFree) continue;
       if (await isDone()) return undefined;
       onWait?.("sender", row.leaseMs - (monotonicNowMs() - seenAt));
-      await sleep(Math.min(MAX_POLL_MS, Math.max(MIN_POLL_MS, row.leaseMs / 20)), signal);
+      await sleep(Math.min(MAX_LOCK_POLL_MS, Math.max(MIN_LOCK_POLL_MS, row.leaseMs / 20)), signal);
     }
     return undefined;
   }
 
-  /** Checked right before the first byte of each request. Once it is not held, it never is again. */
+  /** Whether this process may send: checked right before the first byte of each request. Once false, it stays false. */
   get isHeld(): boolean {
     const isOver = monotonicNowMs() >= this.#heldUntil || Date.now() >= this.#heldUntilEpoch;
     if (isOver) this.#lose();
     return !this.lost.aborted;
   }
 
-  /** Aborted when it is not held any more: requests in flight must end. */
+  /** Aborted when the lock is not held any more: requests in flight must end. */
   get lost(): AbortSignal {
     return this.#lost.signal;
   }
 
-  /** What `OpenStore.begin` expects of the row. */
-  get held(): { sender: string; beat: number } {
+  /** The values that `OpenStore.markSending` expects in the row. */
+  get expectedRow(): { sender: string; beat: number } {
     return { sender: this.name, beat: this.#beat };
   }
 
@@ -137,7 +136,7 @@ export class SenderLock {
     this.#sent.set(key, this.#beat);
   }
 
-  /** Counts up. If it is not held any more, it is lost. */
+  /** Sends a heartbeat. If the row has another name, the lock is lost. */
   async confirm(): Promise<void> {
     const next = this.#beat + 1;
     const until = this.#usableUntil();
@@ -145,9 +144,9 @@ export class SenderLock {
     this.#beating.add(beating);
     try {
       if (!(await beating)) return this.#lose();
-      // An earlier one may end later.
+      // An earlier heartbeat may end later.
       this.#beat = Math.max(this.#beat, next);
-      this.#refusals = 0;
+      this.#rejections = 0;
     } finally {
       this.#beating.delete(beating);
     }
@@ -155,16 +154,16 @@ export class SenderLock {
   }
 
   /**
-   * Lets others send at once. If the store fails, they wait for a lease. Returns an error if commits are lost, or if the
-   * database has refused heartbeats.
+   * Lets other processes send at once. If the store fails, they wait for a lease. Returns an error if the database has lost
+   * commits or has rejected heartbeats.
    */
   async release(): Promise<unknown> {
     this.#stopTimers();
-    // It may have ended by itself, before anything else has shown that.
+    // Lost commits may be the reason why the lock was lost.
     const commitsLost = this.lost.aborted ? await this.#lostCommits().catch(() => undefined) : undefined;
     this.#lost.abort(new Error("this process sends no more"));
     await this.#store.releaseLock(this.name).catch(() => {});
-    return commitsLost ?? this.#refused;
+    return commitsLost ?? this.#rejected;
   }
 
   async #take(row: SenderRow): Promise<boolean> {
@@ -178,7 +177,7 @@ export class SenderLock {
     return true;
   }
 
-  /** Its time counts from the moment before the store is asked. */
+  /** Returns when the lock ends if the next command succeeds: the time counts from before the command is sent. */
   #usableUntil(): [monotonic: number, epoch: number] {
     const usableMs = this.#leaseMs * (1 - SAFETY_MARGIN);
     return [monotonicNowMs() + usableMs, Date.now() + usableMs];
@@ -186,7 +185,7 @@ export class SenderLock {
 
   #hold([until, untilEpoch]: [number, number]): void {
     if (this.lost.aborted) return;
-    // The reply may have come too late: nothing is held between two times.
+    // If the reply came after the end of the lock, the lock is lost.
     if (this.#heldUntil > 0 && !this.isHeld) return;
     [this.#heldUntil, this.#heldUntilEpoch] = [until, untilEpoch];
     this.#arm();
@@ -195,34 +194,34 @@ export class SenderLock {
   #arm(): void {
     this.#stopTimers();
     const stopEnd = startTimer(this.#heldUntil - monotonicNowMs(), () => this.#lose());
-    // The next one may succeed; otherwise it ends by itself.
+    // After a failed heartbeat, the next one may succeed. If none does, the lock ends at its time.
     const beat = () => void this.confirm().catch((error: unknown) => this.#noteFailure(error));
     const usualMs = this.#leaseMs / BEATS_PER_LEASE;
-    const stopBeat = startTimer(this.#refusals > 0 ? Math.min(usualMs, REFUSED_RETRY_MS) : usualMs, beat);
+    const stopBeat = startTimer(this.#rejections > 0 ? Math.min(usualMs, REJECTED_RETRY_MS) : usualMs, beat);
     this.#stopTimers = () => {
       stopEnd();
       stopBeat();
     };
   }
 
-  /** The next heartbeat may succeed; otherwise the lock ends by itself, or when the database goes on refusing. */
+  /** Prepares the next heartbeat after a failure. If the database goes on rejecting them, the lock is lost. */
   #noteFailure(error: unknown): void {
     if (this.lost.aborted) return;
-    this.#refusals = refusalOf(error) === "lasting" ? this.#refusals + 1 : 0;
-    if (this.#refusals < MAX_REFUSALS) {
+    this.#rejections = rejectionOf(error) === "lasting" ? this.#rejections + 1 : 0;
+    if (this.#rejections < MAX_BEAT_REJECTIONS) {
       this.#arm();
       return;
     }
-    this.#refused = error;
+    this.#rejected = error;
     this.#lose();
   }
 
-  /** An error if the database has lost commits; otherwise another process has taken over, which counts up. */
+  /** Returns an error if the database has lost commits: a process that takes over only increases `beat`. */
   async #lostCommits(): Promise<StorageError | undefined> {
     await Promise.allSettled(this.#beating);
     const stored = this.#beat;
     const { sender, beat } = await this.#store.sender();
-    // To release it counts up once.
+    // The release increases `beat` once.
     if (sender === this.name && this.#beating.size === 0) this.#releasedBeat = beat + 1;
     if (beat >= stored) return undefined;
     const keys = [...this.#sent].flatMap(([key, at]) => (at >= beat ? [`"${key}"`] : []));

@@ -6,13 +6,12 @@ import { errorJson } from "./entry.js";
 import { type LockTimes, type OnWait, SenderLock } from "./sender-lock.js";
 import type { OpenStore } from "./store.js";
 
-/** What a process needs to become the sender. */
+/** The settings with which a process becomes the sender. */
 export interface SenderSettings extends LockTimes {
   client: InventoryClient;
   store: OpenStore;
   /** Aborted when the outbox is closed. */
   closed: AbortSignal;
-  /** The requests that are under way. */
   inFlight: InFlight;
   onWait?: OnWait | undefined;
 }
@@ -21,7 +20,7 @@ interface PeriodOptions {
   signal: AbortSignal | null | undefined;
   /** Whether there is nothing to do any more, while another process sends. */
   isDone: () => Promise<boolean>;
-  /** The last period of the same run. */
+  /** The period of the same run before. */
   previous?: SendingPeriod | undefined;
 }
 
@@ -34,7 +33,7 @@ export class SendingPeriod {
 
   private constructor(
     readonly settings: SenderSettings,
-    /** Its waits end some time after the period. */
+    /** The store. Its waits end one lease after the period. */
     readonly store: OpenStore,
     readonly lock: SenderLock,
     /** Aborted when nothing more may be sent. */
@@ -47,9 +46,9 @@ export class SendingPeriod {
   }
 
   /**
-   * Waits until no other process sends, and works. Returns what the work returns, or false if there was nothing to do.
+   * Waits until no other process sends, and calls `work`. Returns its result, or false if there was nothing to do.
    *
-   * @throws the reason of the signal, or of the end of the outbox; a `StorageError` if the database has lost commits.
+   * @throws the reason of the signal or of the closed outbox; a `StorageError` if the database has lost commits.
    */
   static async during(
     settings: SenderSettings,
@@ -93,5 +92,5 @@ export class SendingPeriod {
 /** Why an entry that was bound to an earlier sender is canceled. */
 export const NOT_SENT_IN_TIME = {
   name: "StaleEntry",
-  message: "It was not sent while the apply that added it ran, and what it is based on may have changed since.",
+  message: "The write was not sent while the call that added it ran, and the stock may have changed since.",
 };

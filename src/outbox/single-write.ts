@@ -1,6 +1,6 @@
 /**
- * A door for what books single writes for somebody who waits for them: `mcp`. A write is sent by the call that adds it, within a
- * time, or never.
+ * Books single writes for a caller that waits for the outcome: `mcp`. Only the call that adds a write sends it, within the time
+ * of the call. Otherwise the write is never sent.
  */
 import { ConnectionError } from "../client/index.js";
 import { canonicalJson } from "../shared/canonical-json.js";
@@ -10,34 +10,32 @@ import { fieldOf, messageOf } from "../shared/unknown.js";
 import { FailuresInARow } from "../writes/failures-in-a-row.js";
 import { entryOf, inputOf, newEntry, type OutboxEntry, type OutboxEntryInput, type StoredEntry } from "./entry.js";
 import { withoutMark } from "./marks.js";
-import type { HeldOutbox, Outbox } from "./outbox.js";
+import { MAX_TAKEOVERS, type Outbox, type SenderAccess } from "./outbox.js";
 
-/** What an outbox has of a write that is to be added. */
-export type Known =
+/** The state of an outbox for a write that is to be added. */
+export type KnownWrite =
   /**
-   * Its key is stored, with the same operation and input or with others. Or it is blocked by this earlier write of the item,
-   * whose outcome is not known.
+   * `stored`, `other-input`: the key is stored, with the same operation and input, or with others. `blocked`: `entry` is an
+   * earlier write of the item whose outcome is not known.
    */
   | { is: "stored" | "other-input" | "blocked"; entry: OutboxEntry }
-  /** Nothing. `equals`: recent entries under other keys with the same operation and input that were, or may be, applied. */
+  /** The key is new. `equals`: recent entries under other keys with the same operation and input that may be applied. */
   | { is: "new"; equals: OutboxEntry[] };
 
-/** What became of a write. `equal`: nothing was added, since this entry is equal and was not allowed for. */
+/** The result of `bookOnce`. `equal`: nothing was added, since `entry` is equal and not among `besides`. */
 export interface Booked {
-  is: "booked" | "equal" | Exclude<Known["is"], "new">;
+  is: "booked" | "equal" | Exclude<KnownWrite["is"], "new">;
   entry: OutboxEntry;
 }
 
-/** In which an equal write under another key is most likely the same, in ms. */
+/** How long an equal write under another key is most likely the same write, in ms. */
 const EQUAL_WITHIN_MS = 24 * 3_600_000;
-/** An attempt to settle that failed is repeated after at least this time, in ms. */
+/** The shortest delay between two attempts to settle an entry, in ms. */
 const SETTLE_AGAIN_MS = 30_000;
-/** How often it is begun again because another process took over before anything was added. */
-const MAX_INTERRUPTIONS = 5;
 
 const METHOD = "book";
 
-/** An entry as its caller gave it: without the mark. */
+/** Returns an entry as its caller gave it: without the mark. */
 export function givenOf(entry: OutboxEntry): OutboxEntry {
   const remark = fieldOf(entry.input, "remark");
   if (typeof remark !== "string") return entry;
@@ -47,24 +45,24 @@ export function givenOf(entry: OutboxEntry): OutboxEntry {
 }
 
 /**
- * How long the call of a write waits for another one that is sending it, in ms: longer than the lease of a process that was
- * killed, and shorter than clients wait. A run may hold the lock for hours.
+ * How long the call of a write waits for another call that is sending it, in ms. This is longer than the lease of a process
+ * that was killed, and shorter than clients wait. A run may hold the lock for hours.
  */
 const OTHER_CALL_MS = 45_000;
 
 /**
- * What an outbox has of a write. If another call is sending it, or was killed before, waits until no call sends: what one has
- * left is canceled then.
+ * Returns what an outbox knows about a write. If another call is sending the write, or was killed, this waits until no call
+ * sends. By then, an entry that the other call has left pending is canceled.
  *
  * @throws InputValidationError if the write is wrong.
  */
-export async function findKnown(outbox: Outbox, given: OutboxEntryInput, signal: AbortSignal): Promise<Known> {
+export async function findKnown(outbox: Outbox, given: OutboxEntryInput, signal: AbortSignal): Promise<KnownWrite> {
   const { isOfCall, ...known } = await readKnown(outbox, given);
   if (!isOfCall) return known;
   const enough = new AbortController();
   const stopTimer = startTimer(OTHER_CALL_MS, () => enough.abort());
   try {
-    await outbox.hold(METHOD, AbortSignal.any([signal, enough.signal]), async () => {});
+    await outbox.whileSender(METHOD, AbortSignal.any([signal, enough.signal]), async () => {});
   } catch (error) {
     if (!enough.signal.aborted) throw error;
   } finally {
@@ -73,7 +71,7 @@ export async function findKnown(outbox: Outbox, given: OutboxEntryInput, signal:
   return readKnown(outbox, given);
 }
 
-async function readKnown(outbox: Outbox, given: OutboxEntryInput): Promise<Known & { isOfCall?: boolean }> {
+async function readKnown(outbox: Outbox, given: OutboxEntryInput): Promise<KnownWrite & { isOfCall?: boolean }> {
   const wanted = newEntry(METHOD, given, false, []);
   return outbox.readOwn(METHOD, async (store) => {
     const stored = await store.get(wanted.key);
@@ -95,7 +93,7 @@ async function readKnown(outbox: Outbox, given: OutboxEntryInput): Promise<Known
   });
 }
 
-/** The same for all spellings of a SKU, with a mark or without. */
+/** Returns a text by which writes are compared: the same for all spellings of a SKU, with a mark or without. */
 function comparableOf({
   key,
   operation,
@@ -107,25 +105,25 @@ function comparableOf({
   return canonicalJson({ operation, input: text === "" ? fields : { ...fields, remark: text } });
 }
 
-/** The store has failed after the write was added: what became of it is in the store. */
+/** The store has failed after the write was added: the outcome is only in the store. */
 class LostFromView extends StocklotError {
   constructor(cause: unknown) {
     super(messageOf(cause), { cause, applied: "unknown" });
   }
 }
 
-/** How a write is booked. */
 export interface BookOptions {
   signal: AbortSignal;
-  /** Nothing is sent afterwards, by the monotonic clock. */
+  /** When sending ends, by the monotonic clock. */
   until: number;
-  /** Keys of equal entries beside which a person wants it. */
+  /** Keys of equal entries that a person knows about: the write is wanted all the same. */
   besides: readonly string[];
 }
 
 /**
- * Adds a write and sends it, with those before it of the same item: unless its key is known, an equal one was not allowed for,
- * or the item is blocked. All that is decided while no other process sends. It is sent once; what is not sent by then never is.
+ * Adds a write and sends it, after the earlier writes of its item. Nothing is added if the key is known, if there is an equal
+ * write that is not among `besides`, or if the item is blocked. No other process sends meanwhile. A write that is not sent by
+ * `until` is canceled.
  */
 export async function bookOnce(
   outbox: Outbox,
@@ -133,21 +131,21 @@ export async function bookOnce(
   { signal, until, besides }: BookOptions,
 ): Promise<Booked> {
   const late = new AbortController();
-  const reason = `${METHOD}: it could not be sent within the time of the call. Nothing was added.`;
+  const reason = `${METHOD}: the write could not be sent within the time of the call. Nothing was added.`;
   const stopTimer = startTimer(until - monotonicNowMs(), () => late.abort(new DOMException(reason, "TimeoutError")));
   const ends = AbortSignal.any([signal, late.signal]);
   let booked: Booked | undefined;
   let isAdded = false;
   try {
-    for (let begun = 0; !booked && begun < MAX_INTERRUPTIONS; begun += 1)
-      await outbox.hold(METHOD, ends, async (held) => {
-        booked = await reasonAgainst(outbox, given, { held, until, besides });
-        if (booked || held.signal.aborted) return;
+    for (let begun = 0; !booked && begun < MAX_TAKEOVERS; begun += 1)
+      await outbox.whileSender(METHOD, ends, async (access) => {
+        booked = await reasonAgainst(outbox, given, { access, until, besides });
+        if (booked || access.signal.aborted) return;
         isAdded = true;
         try {
-          const [added] = await held.addBound([given]);
+          const [added] = await access.addBound([given]);
           const limits = { maxUncertain: 1, upTo: added?.sequence ?? 0 };
-          await held.runItem(itemOf(given), until, new FailuresInARow(), limits);
+          await access.runItem(itemIDOf(given), until, new FailuresInARow(), limits);
         } finally {
           await cancelUnsent(outbox, given.key);
           const stored = await outbox.get(given.key);
@@ -155,54 +153,56 @@ export async function bookOnce(
         }
       });
   } catch (error) {
-    // What was stored says more.
+    // If an entry was stored, it says more than the error.
     if (!booked) throw isAdded ? new LostFromView(error) : error;
   } finally {
     stopTimer();
   }
   if (booked) return booked;
-  throw new ConnectionError(`${METHOD}: other processes took over the outbox again and again. Nothing was added.`);
+  throw new ConnectionError(
+    `${METHOD}: other processes took over the outbox again and again. Nothing was added. Try again.`,
+  );
 }
 
-/** Sends what is before it, then decides whether it may be added. */
+/** Sends the earlier writes of the item. Then returns why the write may not be added; `undefined` if it may. */
 async function reasonAgainst(
   outbox: Outbox,
   given: OutboxEntryInput,
-  { held, until, besides }: Pick<BookOptions, "until" | "besides"> & { held: HeldOutbox },
+  { access, until, besides }: Pick<BookOptions, "until" | "besides"> & { access: SenderAccess },
 ): Promise<Booked | undefined> {
   const upTo = await outbox.read((store) => store.lastPlace());
-  await held.runItem(itemOf(given), until, new FailuresInARow(), { upTo });
+  await access.runItem(itemIDOf(given), until, new FailuresInARow(), { upTo });
   const known = await readKnown(outbox, given);
   if (known.is !== "new") return known;
   const unforeseen = known.equals.find(({ key }) => !besides.includes(key));
   if (unforeseen) return { is: "equal", entry: unforeseen };
-  // An earlier one that could not be sent comes first.
+  // An earlier write of the item could not be sent, and must be sent first.
   for (const state of ["pending", "sending"] as const)
-    for await (const before of outbox.entries({ item: itemOf(given), state }))
+    for await (const before of outbox.entries({ item: itemIDOf(given), state }))
       return { is: "blocked", entry: givenOf(before) };
   return undefined;
 }
 
-const itemOf = ({ input }: OutboxEntryInput) => String(fieldOf(input, "itemID"));
+const itemIDOf = ({ input }: OutboxEntryInput) => String(fieldOf(input, "itemID"));
 
-/** Nobody else would send it: but it would block the item until the next sender. */
+/** Cancels a write that was not sent: it would block the item until the next sender cancels it. */
 async function cancelUnsent(outbox: Outbox, key: string): Promise<void> {
   if ((await outbox.get(key))?.state !== "pending") return;
   await outbox.cancel(key).catch((error: unknown) => {
-    // Another process has taken over, and was faster.
+    // Another process has taken over and canceled the write first.
     if (!(error instanceof InputValidationError)) throw error;
   });
 }
 
-/** Stores that a person has refused a write, unless its key is known: its key stays refused. */
-export async function refuse(outbox: Outbox, given: OutboxEntryInput): Promise<OutboxEntry> {
-  const reason = { name: "Refused", message: "A person has refused it." };
+/** Stores that a person has refused a write, unless its key is known. The key stays refused. */
+export async function decline(outbox: Outbox, given: OutboxEntryInput): Promise<OutboxEntry> {
+  const reason = { name: "Refused", message: "A person has refused this write." };
   return givenOf(entryOf(await outbox.addCanceled(METHOD, given, reason)));
 }
 
 /**
- * Finds out what became of entries that are `sending`, without sending what is pending. The lock is held only for a moment: an
- * entry that nobody had an attempt of between two moments, `settleMs` apart, can no longer take effect.
+ * Settles entries that are `sending`, and sends no pending entry. It holds the lock only for a moment each time. If an entry had
+ * no further attempt between two such moments, `settleMs` apart, its last attempt can no longer take effect.
  */
 export class Settling {
   readonly #seen = new Map<string, { attempts: number; since: number; dueAt: number }>();
@@ -212,16 +212,16 @@ export class Settling {
     const before = await this.#sending(outbox);
     if (before.length === 0) this.#seen.clear();
     if (!before.some(isDue)) return;
-    await outbox.hold("settle", signal, async (held) => {
+    await outbox.whileSender("settle", signal, async (access) => {
       for (const entry of await this.#sending(outbox)) {
-        if (held.signal.aborted) return;
+        if (access.signal.aborted) return;
         const now = monotonicNowMs();
         const { key, attempts } = entry;
         const seen = this.#seenOf(entry);
-        if (!seen) this.#seen.set(key, { attempts, since: now, dueAt: now + held.settleMs });
+        if (!seen) this.#seen.set(key, { attempts, since: now, dueAt: now + access.settleMs });
         if (!seen || now < seen.dueAt) continue;
-        seen.dueAt = now + Math.max(held.settleMs, SETTLE_AGAIN_MS);
-        await held.settle(entry, seen.since);
+        seen.dueAt = now + Math.max(access.settleMs, SETTLE_AGAIN_MS);
+        await access.settle(entry, seen.since);
       }
     });
   }

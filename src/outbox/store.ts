@@ -4,8 +4,8 @@ import { ConfigurationError, StorageError } from "../shared/errors/index.js";
 import {
   endingWith,
   placeholders,
-  type Query,
   type SqlDatabase,
+  type SqlQuery,
   type SqlRow,
   type SqlValue,
 } from "../storage/database.js";
@@ -15,17 +15,17 @@ import { type RowsUpdate, type SqlFields, updateRows } from "../storage/update-r
 import { type NewEntry, type OutboxState, otherInput, type StoredEntry } from "./entry.js";
 
 /*
- * An outbox in an SQL database. Two tables: the entries, and one row of the store, which also has who sends at the moment
- * (sender-lock.ts). Each method is one transaction.
+ * An outbox in an SQL database. It has two tables: one with the entries, and one with a single row for the store, which also
+ * has the name of the present sender (sender-lock.ts). Each method is one transaction.
  */
 
-/** The names of the tables as they are written in SQL, which differ by database. */
+/** The names of the tables as they are written in the SQL of the database. */
 export interface TableNames {
   store: string;
   entries: string;
 }
 
-/** The fields of a new entry, and those that a run fills in. */
+/** The fields of a new entry, and the fields that are set later. */
 const ADDED = ["key", "operation", "lane", "input", "inputHash", "addedAt", "boundTo"] as const;
 const OTHERS = [
   "sequence",
@@ -54,7 +54,7 @@ const UNSENT: Omit<StoredEntry, (typeof ADDED)[number] | "sequence" | "attempts"
   error: null,
 };
 
-/** PostgreSQL returns them as strings. */
+/** The fields with numbers, which PostgreSQL returns as strings. */
 const NUMBERS: readonly string[] = [
   "sequence",
   "addedAt",
@@ -66,16 +66,16 @@ const NUMBERS: readonly string[] = [
   "resolvedAt",
 ];
 
-const columnOf = (field: string) => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-const columnsOf = (fields: SqlFields): SqlFields =>
-  Object.fromEntries(Object.entries(fields).map(([field, value]) => [columnOf(field), value]));
-const SELECTED = [...ADDED, ...OTHERS].map((field) => `${columnOf(field)} AS "${field}"`).join(", ");
+const sqlColumn = (field: string) => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const sqlColumns = (fields: SqlFields): SqlFields =>
+  Object.fromEntries(Object.entries(fields).map(([field, value]) => [sqlColumn(field), value]));
+const SELECTED = [...ADDED, ...OTHERS].map((field) => `${sqlColumn(field)} AS "${field}"`).join(", ");
 
-/** Rows or keys of one command: both databases take a thousand values. */
+/** Rows or keys of one command: both databases accept a thousand values. */
 const PER_COMMAND = 100;
-/** Entries that one command of SQLite looks at: it blocks the event loop meanwhile. */
+/** Entries that one command of SQLite examines: the command blocks the event loop. */
 const PER_PART = 1_000;
-/** More than any place. */
+/** A number larger than any place. */
 const END = Number.MAX_SAFE_INTEGER;
 
 const UNSETTLED = "('pending', 'sending', 'unknown')";
@@ -86,80 +86,80 @@ const CHANGED = ["state", "settledAt", "resolvedAt", "resolvedFrom", "result", "
 /** The fields of an entry that change. */
 export type EntryChange = Partial<Pick<StoredEntry, (typeof CHANGED)[number]>>;
 
-/** An entry, by its key. */
 type Keyed = Pick<StoredEntry, "key">;
 
-/** What a change expects: an entry that is otherwise by now is not changed. */
+/** The values that a change expects. If the entry has other values by now, it is not changed. */
 export type AsRead = Pick<StoredEntry, "key" | "state" | "attempts">;
 
 /** Which entries are listed. */
 export interface EntryFilter {
   state?: OutboxState | undefined;
   lane?: string | undefined;
-  /** Pruned ones, too. */
+  /** Whether pruned entries are listed, too. */
   pruned?: boolean;
 }
 
 /** Number of unsettled entries by state. */
 export interface UnsettledCounts extends Record<Unsettled, number> {
-  /** When the oldest one was added. */
+  /** When the oldest unsettled entry was added. */
   oldestUnsettledAt: number | null;
-  /** Of those pending and sending: not behind an `unknown` one of the same item. */
+  /** Pending and sending entries that are not behind an `unknown` entry of the same item. */
   toSend: number;
 }
 
 /** Number of entries by state. */
 export type OutboxCounts = UnsettledCounts & Record<OutboxState, number>;
 
-/** Entries in the order of their places, a part of all. */
+/** A part of the entries, in the order of their places. */
 interface Part {
-  /** The place before its first one. */
+  /** The place before the first entry of the part. */
   from: number;
-  /** The place of its last one. */
+  /** The place of the last entry of the part. */
   to: number;
 }
 
-/** Who sends, how often it has said so, and with which times. */
+/** The present sender in the row of the store. */
 export interface SenderRow {
+  /** The name of the sender; empty if no process sends. */
   sender: string;
+  /** The number of its last heartbeat. */
   beat: number;
-  /** How long it may be silent, in ms. */
+  /** How long the sender may be silent, in ms. */
   leaseMs: number;
-  /** The largest `settleMs` that was used. */
+  /** The largest `settleMs` of all processes. */
   settleMs: number;
 }
 
-/** Who opens a store. */
+/** The process that opens a store. */
 export interface StoreUser {
   /** The service of the client, if there is one. */
   service?: ServiceAccount | undefined;
-  /** As the caller states it. */
+  /** The option of the caller. */
   settleMs?: number | undefined;
 }
 
-/** See `OpenStore.add`. */
 interface AddOptions {
   replaceRejected?: boolean | undefined;
-  /** Where an entry is in the arguments, for messages. */
+  /** The path of an entry in the arguments, for messages. */
   pathOf?: (index: number) => number[];
   seen?: SeenKeys | undefined;
 }
 
-/** Keys of a kind, as somebody has seen them who then adds others of that kind. */
+/** The keys of one kind (a delivery), as a caller saw them before it adds more of that kind. */
 export interface SeenKeys {
   prefixes: readonly string[];
-  /** How many keys begin with these prefixes. No key is ever removed. */
+  /** How many keys begin with these prefixes. Keys are never removed, so an equal count means the same keys. */
   count: number;
 }
 
-/** Keys of the kind were added since they were seen; nothing was added. */
+/** Other keys of the kind were added since the caller saw them. Nothing was added. */
 export class KeysHaveGrown extends Error {}
 
 /** Which entries a run sends. */
 export interface SendFilter {
-  /** Those up to this place. */
+  /** Entries up to this place. */
   upTo: number;
-  /** Those of one item. */
+  /** Entries of one item. */
   lane?: string | undefined;
 }
 
@@ -169,31 +169,31 @@ export class OpenStore {
     readonly id: string,
     readonly database: SqlDatabase,
     readonly names: TableNames,
-    /** Whether waits for it end at once. */
+    /** Whether the waits of the store have ended. */
     readonly isEnded: () => boolean = () => false,
   ) {}
 
-  /** The same store, whose waits end when the signal aborts. */
+  /** Returns the same store. Its waits end when the signal aborts. */
   endingWith(signal: AbortSignal): OpenStore {
     const isEnded = () => signal.aborted || this.isEnded();
     return new OpenStore(this.id, endingWith(this.database, signal), this.names, isEnded);
   }
 
   /**
-   * Records who uses the store: the service that it belongs to, if none is recorded yet, also under another name, if address and
-   * client ID are the same; and the largest `settleMs`. Returns what is recorded then; `undefined` if no service is.
+   * Records the service of a process, if the store has no service yet, or has the same account under another `serviceId`; and its
+   * `settleMs`, if that is the largest. Returns the recorded service; `undefined` if there is none.
    */
   claim(use: StoreUser): Promise<ServiceAccount | undefined> {
     return this.database.transaction((run) => claimStore(this.database, run, this.names, use));
   }
 
   /**
-   * Adds entries as `pending`: all of them or none. One whose key exists with the same input is not added; with another
-   * input it replaces a rejected one, with `replaceRejected`.
+   * Adds entries as `pending`: all of them or none. An entry whose key exists with the same input is not added. With
+   * `replaceRejected`, an entry with another input replaces a rejected entry.
    *
-   * @returns what is stored with the key of each
+   * @returns the stored entry for the key of each
    * @throws InputValidationError if a key exists with another input
-   * @throws KeysHaveGrown if other keys of a kind exist than were `seen`
+   * @throws KeysHaveGrown if keys of the kind were added since they were `seen`
    */
   add(
     method: string,
@@ -203,11 +203,11 @@ export class OpenStore {
     return this.database.transaction(async (run) => {
       if (seen) await this.#assertSeen(run, seen);
       const stored: StoredEntry[] = [];
-      for (const part of partsOf(entries)) {
+      for (const part of batchesOf(entries)) {
         const values = part.flatMap((entry) => ADDED.map((field) => entry[field]));
         const rows = part.map((_, index) => `(${placeholders(ADDED.length, index * ADDED.length + 1)})`).join(", ");
         const inserted = await run(
-          `INSERT INTO ${this.names.entries} (${ADDED.map(columnOf)}) VALUES ${rows} ON CONFLICT (key) DO NOTHING RETURNING key`,
+          `INSERT INTO ${this.names.entries} (${ADDED.map(sqlColumn)}) VALUES ${rows} ON CONFLICT (key) DO NOTHING RETURNING key`,
           values,
         );
         const isNew = new Set(inserted.map(({ key }) => key));
@@ -228,25 +228,25 @@ export class OpenStore {
     });
   }
 
-  /** How many keys begin with these prefixes, pruned ones included. */
+  /** Counts the keys that begin with these prefixes, pruned entries included. */
   countKeys(prefixes: readonly string[]): Promise<SeenKeys> {
     return this.database.transaction((run) => this.#countKeys(run, prefixes), { reads: true });
   }
 
-  async #countKeys(run: Query, prefixes: readonly string[]): Promise<SeenKeys> {
+  async #countKeys(run: SqlQuery, prefixes: readonly string[]): Promise<SeenKeys> {
     let count = 0;
     for (const prefix of prefixes) {
       const [row] = await run(
         `SELECT count(*) AS keys FROM ${this.names.entries} WHERE key > $1 AND key < $2`,
-        rangeOf(prefix),
+        prefixRange(prefix),
       );
       count += Number(row?.keys);
     }
     return { prefixes, count };
   }
 
-  /** Until the end of the transaction, nobody else adds entries after such a look. */
-  async #assertSeen(run: Query, { prefixes, count }: SeenKeys): Promise<void> {
+  /** Checks that the keys are those that were seen. No other process can add keys of a kind until the transaction ends. */
+  async #assertSeen(run: SqlQuery, { prefixes, count }: SeenKeys): Promise<void> {
     // A transaction of SQLite that writes excludes all others.
     if (this.database.kind === "postgres")
       await run("SELECT pg_advisory_xact_lock(hashtext($1))", [`stocklot keys ${this.id}`]);
@@ -257,17 +257,17 @@ export class OpenStore {
     return (await this.getMany([{ key }])).get(key);
   }
 
-  /** Those of the entries with these keys that exist, by key. */
+  /** Returns the entries with these keys, by key. Keys that do not exist are left out. */
   getMany(keys: readonly Keyed[]): Promise<Map<string, StoredEntry>> {
-    const read = async (run: Query) => {
+    const read = async (run: SqlQuery) => {
       const found = new Map<string, StoredEntry>();
-      for (const part of partsOf(keys)) for (const [key, entry] of await this.#find(run, part)) found.set(key, entry);
+      for (const part of batchesOf(keys)) for (const [key, entry] of await this.#find(run, part)) found.set(key, entry);
       return found;
     };
     return this.database.transaction(read, { reads: true });
   }
 
-  /** The entries in the order added, read in batches. */
+  /** Returns the entries in the order added, read in batches. */
   async *list({ pruned = false, state, lane }: EntryFilter = {}): AsyncGenerator<StoredEntry> {
     const given = Object.entries({ state, lane }).filter(([, value]) => value !== undefined);
     const conditions = [
@@ -278,7 +278,7 @@ export class OpenStore {
     const sql = `SELECT ${SELECTED} FROM ${this.names.entries} WHERE ${conditions.join(" AND ")}
       ORDER BY sequence LIMIT ${5 * PER_COMMAND}`;
     const values = given.map(([, value]) => value ?? null);
-    const read: Query = (command, values) => this.#read(command, values);
+    const read: SqlQuery = (command, values) => this.#read(command, values);
     for await (const { from, to } of this.#parts(read, "true", lane)) {
       for (let after = from, isOver = false; !isOver; ) {
         const rows = await this.#read(sql, [after, to, ...values]);
@@ -291,10 +291,10 @@ export class OpenStore {
     }
   }
 
-  /** The keys that begin with a prefix and their states, pruned ones included, read in batches. */
+  /** Returns the keys that begin with a prefix, and their states. Pruned entries are included. Read in batches. */
   async *keys(prefix: string): AsyncGenerator<Pick<StoredEntry, "key" | "state">> {
     const sql = `SELECT key, state FROM ${this.names.entries} WHERE key > $1 AND key < $2 ORDER BY key LIMIT ${50 * PER_COMMAND}`;
-    const [first, end] = rangeOf(prefix);
+    const [first, end] = prefixRange(prefix);
     for (let after = first; ; ) {
       const rows = await this.#read(sql, [after, end]);
       for (const row of rows) {
@@ -307,11 +307,11 @@ export class OpenStore {
   }
 
   count(): Promise<OutboxCounts> {
-    const count = async (run: Query) => {
+    const count = async (run: SqlQuery) => {
       const { oldestUnsettledAt, toSend } = await this.#countUnsettled(run);
       const none = { pending: 0, sending: 0, applied: 0, rejected: 0, unknown: 0, canceled: 0 };
       const counts = { ...none, oldestUnsettledAt, toSend };
-      // All states at once: in PostgreSQL an entry may change its state between two commands.
+      // All states in one command, since an entry may change its state between two commands of PostgreSQL.
       const sql = `SELECT state, count(*) AS entries FROM ${this.names.entries}
         WHERE sequence > $1 AND sequence <= $2 GROUP BY state`;
       for await (const { from, to } of this.#parts(run)) addTo(counts, await run(sql, [from, to]));
@@ -320,18 +320,18 @@ export class OpenStore {
     return this.database.transaction(count, { reads: true });
   }
 
-  /** How long it takes does not depend on the number of settled ones. */
+  /** Counts the unsettled entries. The time that this takes does not depend on the number of settled entries. */
   countUnsettled(): Promise<UnsettledCounts> {
     return this.database.transaction((run) => this.#countUnsettled(run), { reads: true });
   }
 
-  /** The place of the entry that was added last; 0 if there is none. */
+  /** Returns the place of the entry that was added last; 0 if there is no entry. */
   async lastPlace(): Promise<number> {
     const [row] = await this.#read(`SELECT max(sequence) AS last FROM ${this.names.entries}`);
     return Number(row?.last ?? 0);
   }
 
-  /** Of each item, its first unsettled entry, unless it is `unknown`: those added first, first. */
+  /** Returns the first unsettled entry of each item, unless that entry is `unknown`, in the order added. */
   next(limit: number, { upTo, lane }: SendFilter): Promise<StoredEntry[]> {
     const { entries } = this.names;
     const sql = `SELECT ${SELECTED} FROM ${entries} AS entry WHERE state IN ${UNSETTLED} AND state <> 'unknown'
@@ -339,7 +339,7 @@ export class OpenStore {
       AND NOT EXISTS (SELECT 1 FROM ${entries} AS earlier WHERE earlier.lane = entry.lane
         AND earlier.sequence < entry.sequence AND earlier.state IN ${UNSETTLED})
       ORDER BY sequence LIMIT ${limit}`;
-    const read = async (run: Query) => {
+    const read = async (run: SqlQuery) => {
       const found: StoredEntry[] = [];
       for await (const { from, to } of this.#parts(run, `state IN ${UNSETTLED}`, lane)) {
         if (from >= upTo || found.length >= limit) break;
@@ -351,12 +351,12 @@ export class OpenStore {
     return this.database.transaction(read, { reads: true });
   }
 
-  /** Changes an entry if it is still as it was read. Returns it as it is then; `undefined` if it has changed. */
+  /** Changes an entry if it is still as it was read, and returns the new entry; `undefined` if somebody has changed it. */
   async change({ key, state, attempts }: AsRead, change: EntryChange): Promise<StoredEntry | undefined> {
     const fields = CHANGED.filter((field) => change[field] !== undefined);
     const [row] = await this.#update({
       table: this.names.entries,
-      set: columnsOf(Object.fromEntries(fields.map((field) => [field, change[field] ?? null]))),
+      set: sqlColumns(Object.fromEntries(fields.map((field) => [field, change[field] ?? null]))),
       row: { key },
       where: (bind) => `state = ${bind(state)} AND attempts = ${bind(attempts)}`,
       returning: SELECTED,
@@ -366,20 +366,20 @@ export class OpenStore {
 
   /**
    * Stores that an attempt begins, if `sender` holds the lock, the database has its last beat, and the entry is still the first
-   * of its item: a person may have made an earlier one pending again. Repeating it changes nothing, so it can be retried if the
-   * response of the database was lost.
+   * of its item: a person may have made an earlier entry pending again. Repeating the command changes nothing, so the caller can
+   * retry if the response of the database was lost.
    */
-  async begin(
+  async markSending(
     { key, attempts, sentAt, clockAheadMs, lastRecNo }: StoredEntry,
     attempt: { sender: string; beat: number; sentAt: number; clockAheadMs: number | null; lastRecNo: number | null },
   ): Promise<StoredEntry | undefined> {
     const { store, entries } = this.names;
     const { sender, beat, ...first } = attempt;
-    // What is looked up later concerns the first attempt.
+    // A later look-up needs the values of the first attempt.
     const sent = sentAt === null ? first : { sentAt, clockAheadMs, lastRecNo };
     const [row] = await this.#update({
       table: entries,
-      set: columnsOf({ state: "sending", attempts: attempts + 1, error: null, ...sent }),
+      set: sqlColumns({ state: "sending", attempts: attempts + 1, error: null, ...sent }),
       row: { key },
       where: (bind) => `(attempts = ${bind(attempts)} AND state IN ('pending', 'sending')
           OR attempts = ${bind(attempts + 1)} AND state = 'sending')
@@ -392,7 +392,7 @@ export class OpenStore {
     return row && entryOfRow(row);
   }
 
-  /** Cancels the pending entries that only another sender might send: it does not hold the lock any more. */
+  /** Cancels the pending entries that are bound to other senders, which do not hold the lock any more. */
   async cancelBound(sender: string, settledAt: number, error: string): Promise<void> {
     const { store, entries } = this.names;
     await this.#update({
@@ -404,9 +404,9 @@ export class OpenStore {
     });
   }
 
-  /** Removes the contents of entries that were applied or canceled before a time; returns how many. */
+  /** Removes the contents of entries that were applied or canceled before a time. Returns their number. */
   async prune(settledBefore: number): Promise<number> {
-    const read: Query = (command, values) => this.#read(command, values);
+    const read: SqlQuery = (command, values) => this.#read(command, values);
     let pruned = 0;
     for await (const { from, to } of this.#parts(read)) {
       const rows = await this.#update({
@@ -421,7 +421,7 @@ export class OpenStore {
     return pruned;
   }
 
-  /** Who sends, see sender-lock.ts. */
+  /** Returns the present sender, see sender-lock.ts. */
   async sender(): Promise<SenderRow> {
     const [row] = await this.#read(`SELECT sender, beat, lease_ms, settle_ms FROM ${this.names.store}`);
     if (!row) throw emptyStore(this.database, this.names.store);
@@ -433,18 +433,18 @@ export class OpenStore {
     };
   }
 
-  /** Takes the lock over, if its row is still as it was read. Returns the row as it is then. */
+  /** Takes the lock, if its row is still as it was read. Returns the new row; `undefined` if the row has changed. */
   async takeLock(seen: SenderRow, own: Omit<SenderRow, "beat">): Promise<SenderRow | undefined> {
     const next = { ...own, beat: seen.beat + 1, settleMs: Math.max(seen.settleMs, own.settleMs) };
     const rows = await this.#update({
       table: this.names.store,
-      set: columnsOf({ ...next }),
+      set: sqlColumns({ ...next }),
       where: (bind) => `sender = ${bind(seen.sender)} AND beat = ${bind(seen.beat)}`,
     });
     return rows.length > 0 ? next : undefined;
   }
 
-  /** Counts the beat of a sender up to a number. Repeating it changes nothing. Returns false if it does not hold the lock. */
+  /** Sets the beat of a sender to the next number. Repeating this changes nothing. Returns false if the lock is lost. */
   async beat(sender: string, beat: number): Promise<boolean> {
     const rows = await this.#update({
       table: this.names.store,
@@ -454,7 +454,6 @@ export class OpenStore {
     return rows.length > 0;
   }
 
-  /** Releases the lock. */
   async releaseLock(sender: string): Promise<void> {
     await this.#update({
       table: this.names.store,
@@ -465,10 +464,10 @@ export class OpenStore {
   }
 
   /**
-   * The entries that a condition selects, in parts of which one command of SQLite makes no long work. The server of PostgreSQL
-   * works beside this process, which gets them all at once.
+   * Divides the entries that a condition selects into parts, so that no command of SQLite blocks the event loop for long.
+   * PostgreSQL gets one part with all entries, since its server is another process.
    */
-  async *#parts(run: Query, condition = "true", lane?: string): AsyncGenerator<Part> {
+  async *#parts(run: SqlQuery, condition = "true", lane?: string): AsyncGenerator<Part> {
     if (this.database.kind === "postgres") return yield { from: 0, to: END };
     const ofLane = lane === undefined ? "" : "AND lane = $2";
     const sql = `SELECT max(sequence) AS last FROM (SELECT sequence FROM ${this.names.entries}
@@ -482,12 +481,12 @@ export class OpenStore {
     }
   }
 
-  async #countUnsettled(run: Query): Promise<UnsettledCounts> {
+  async #countUnsettled(run: SqlQuery): Promise<UnsettledCounts> {
     const { entries } = this.names;
     const counts: UnsettledCounts = { pending: 0, sending: 0, unknown: 0, oldestUnsettledAt: null, toSend: 0 };
     const sql = `SELECT state, count(*) AS entries, min(added_at) AS oldest,
-        count(CASE WHEN state <> 'unknown' AND NOT EXISTS (SELECT 1 FROM ${entries} AS held
-          WHERE held.lane = entry.lane AND held.sequence < entry.sequence AND held.state = 'unknown') THEN 1 END) AS to_send
+        count(CASE WHEN state <> 'unknown' AND NOT EXISTS (SELECT 1 FROM ${entries} AS blocking
+          WHERE blocking.lane = entry.lane AND blocking.sequence < entry.sequence AND blocking.state = 'unknown') THEN 1 END) AS to_send
       FROM ${entries} AS entry WHERE state IN ${UNSETTLED} AND sequence > $1 AND sequence <= $2 GROUP BY state`;
     for await (const { from, to } of this.#parts(run, `state IN ${UNSETTLED}`)) {
       const rows = await run(sql, [from, to]);
@@ -510,7 +509,7 @@ export class OpenStore {
     return this.database.transaction((run) => updateRows(this.database, run, update));
   }
 
-  async #find(run: Query, keys: readonly Keyed[]): Promise<Map<string, StoredEntry>> {
+  async #find(run: SqlQuery, keys: readonly Keyed[]): Promise<Map<string, StoredEntry>> {
     const sql = `SELECT ${SELECTED} FROM ${this.names.entries} WHERE key IN (${placeholders(keys.length)})`;
     const rows = await run(
       sql,
@@ -519,12 +518,12 @@ export class OpenStore {
     return new Map(rows.map(entryOfRow).map((entry) => [entry.key, entry]));
   }
 
-  /** It keeps its place and its attempts: what an older process still knows about them must not fit the new input. */
-  async #replaceRejected(run: Query, entry: NewEntry): Promise<StoredEntry | undefined> {
+  /** Replaces a rejected entry. Place and attempts stay, so that an old change by another process cannot fit the new entry. */
+  async #replaceRejected(run: SqlQuery, entry: NewEntry): Promise<StoredEntry | undefined> {
     const { key, ...fields } = entry;
     const rows = await updateRows(this.database, run, {
       table: this.names.entries,
-      set: columnsOf({ ...UNSENT, ...fields }),
+      set: sqlColumns({ ...UNSENT, ...fields }),
       row: { key },
       where: () => "state = 'rejected'",
       returning: SELECTED,
@@ -533,7 +532,6 @@ export class OpenStore {
   }
 }
 
-/** Adds numbers of entries by state. */
 function addTo(counts: Partial<Record<OutboxState, number>>, rows: readonly SqlRow[]): void {
   for (const { state, entries } of rows) {
     const known = uncheckedAs<OutboxState>(state);
@@ -545,15 +543,15 @@ function addTo(counts: Partial<Record<OutboxState, number>>, rows: readonly SqlR
 const isSame = (stored: StoredEntry, fields: Partial<StoredEntry>): boolean =>
   Object.entries(fields).every(([field, value]) => Reflect.get(stored, field) === value);
 
-/** What keys with a prefix are between. No key has this character. */
-const rangeOf = (prefix: string): [string, string] => [prefix, `${prefix}\u{10FFFF}`];
+/** Returns the two texts between which all keys with a prefix are. No key has the last character. */
+const prefixRange = (prefix: string): [string, string] => [prefix, `${prefix}\u{10FFFF}`];
 
-const partsOf = <T>(all: readonly T[]): T[][] =>
+const batchesOf = <T>(all: readonly T[]): T[][] =>
   Array.from({ length: Math.ceil(all.length / PER_COMMAND) }, (_, part) =>
     all.slice(part * PER_COMMAND, (part + 1) * PER_COMMAND),
   );
 
-/** Its columns are those of this version, see `readStoreId`. */
+/** Converts a row to an entry. The columns are those of this version, see `readStoreId`. */
 const entryOfRow = (row: SqlRow): StoredEntry => {
   const fields = Object.entries(row).map(([field, value]) => [
     field,
@@ -562,8 +560,7 @@ const entryOfRow = (row: SqlRow): StoredEntry => {
   return uncheckedAs<StoredEntry>(Object.fromEntries(fields));
 };
 
-/** Version of the tables. */
-const VERSION = 5;
+const TABLES_VERSION = 5;
 
 const TABLE_EXISTS = {
   sqlite: "SELECT 1 FROM sqlite_master WHERE name = $1",
@@ -571,13 +568,13 @@ const TABLE_EXISTS = {
 } as const;
 
 /**
- * The id of the store: random, created once. `undefined` if there are no tables.
+ * Returns the random ID of the store; `undefined` if there are no tables.
  *
- * @throws ConfigurationError if they are of another version.
+ * @throws ConfigurationError if the tables have another version.
  */
 export async function readStoreId(
   kind: SqlDatabase["kind"],
-  run: Query,
+  run: SqlQuery,
   { store }: TableNames,
   location: string,
 ): Promise<string | undefined> {
@@ -585,17 +582,17 @@ export async function readStoreId(
   if (!table) return undefined;
   const [row] = await run(`SELECT id, version FROM ${store}`);
   if (!row) throw emptyStore({ location }, store);
-  if (Number(row.version) === VERSION) return String(row.id);
+  if (Number(row.version) === TABLES_VERSION) return String(row.id);
   throw new ConfigurationError(
-    `${location}: this outbox has the format ${row.version}, and this version of stocklot uses ${VERSION}. Use the version ` +
+    `${location}: this outbox has the format ${row.version}, and this version of stocklot uses ${TABLES_VERSION}. Use the version ` +
       "that created it to send what is pending, then a new outbox.",
   );
 }
 
-/** Creates the tables in a transaction, if they do not exist. Returns the id of the store. */
+/** Creates the tables in a transaction, if they do not exist. Returns the ID of the store. */
 export async function createTables(
   kind: SqlDatabase["kind"],
-  run: Query,
+  run: SqlQuery,
   names: TableNames,
   location: string,
 ): Promise<string> {
@@ -624,14 +621,14 @@ export async function createTables(
     `CREATE INDEX stocklot_outbox_bound ON ${entries} (bound_to) WHERE state = 'pending' AND bound_to IS NOT NULL`,
   );
   const id = randomBytes(16).toString("hex");
-  await run(`INSERT INTO ${store} (only_row, id, version) VALUES (1, $1, $2)`, [id, VERSION]);
+  await run(`INSERT INTO ${store} (only_row, id, version) VALUES (1, $1, $2)`, [id, TABLES_VERSION]);
   return id;
 }
 
 /** See `OpenStore.claim`. */
 export async function claimStore(
   database: SqlDatabase,
-  run: Query,
+  run: SqlQuery,
   { store }: TableNames,
   { service, settleMs = 0 }: StoreUser,
 ): Promise<ServiceAccount | undefined> {
@@ -642,7 +639,7 @@ export async function claimStore(
     const known = id === null ? undefined : { id: String(id), address: String(address), clientId: String(clientId) };
     return { known, knownSettleMs: Number(row.settle_ms) };
   };
-  // Who may only add needs no right to update.
+  // Reading first spares a user who may only add the right to update.
   const { known, knownSettleMs } = await read();
   const isSameAccount = known?.address === service?.address && known?.clientId === service?.clientId;
   if (service && (!known || (isSameAccount && known.id !== service.id))) {

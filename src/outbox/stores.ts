@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { ConfigurationError, StorageError } from "../shared/errors/index.js";
 import { checkConfiguration, lazy } from "../shared/schema.js";
-import { type Query, quoteName, type SqlDatabase } from "../storage/database.js";
+import { quoteName, type SqlDatabase, type SqlQuery } from "../storage/database.js";
 import { PostgresDatabase } from "../storage/postgres.js";
 import {
   assertOrdinaryPath,
@@ -21,29 +21,27 @@ import { claimStore, createTables, OpenStore, readStoreId, type StoreUser, type 
 /** Where the entries of an outbox are. Created by {@link sqliteOutboxStore} or {@link postgresOutboxStore}. */
 export type OutboxStore = SqliteOutboxStore | PostgresOutboxStore;
 
-/** What the command sets. */
+/** How the command uses a store. */
 export interface StoreUse {
   /** The outbox must exist: nothing is created. `read` changes nothing in an SQLite file. */
   existing?: "read" | "change" | undefined;
 }
 
-/** How a store is opened. */
 export interface OpenSettings extends StoreUser {
-  /** Ends the wait for it. */
+  /** Ends the wait for the store. */
   signal: AbortSignal;
-  /** Called when it has a connection. */
+  /** Called when the store has a connection. */
   onConnection?: () => void;
 }
 
-/** A store that was opened. */
 export interface Opened {
   store: OpenStore;
-  /** The service that it belongs to; `undefined` if none is recorded, or if it is only read. */
+  /** The service of the store; `undefined` if none is recorded, or if the store is only read. */
   service: ServiceAccount | undefined;
   /**
-   * The same store within a transaction that the caller has begun.
+   * Returns the same store within a transaction that the caller has begun.
    *
-   * @throws ConfigurationError when the transaction is on another database, or when there are no such transactions.
+   * @throws ConfigurationError if the transaction is on another database, or if the store is in SQLite.
    */
   join(client: unknown): OpenStore;
 }
@@ -65,12 +63,12 @@ const sqliteOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject({ path: sq
  * Stores an outbox in an SQLite database, for processes of one machine. A commit waits until it is on the disk. The tables
  * are `stocklot_outbox_entries` and `stocklot_outbox_store`.
  *
- * The database is the file together with those that end in `-wal` and `-shm`. It must be on a local disk, and must not be
- * copied while it is open; use `VACUUM INTO` for a copy.
+ * The database is the file together with the files that end in `-wal` and `-shm`. They must be on a local disk, and must not be
+ * copied while the database is open; use `VACUUM INTO` for a copy.
  *
  * The driver is `node:sqlite` if Node.js has it (22.13 and later), otherwise the package `@photostructure/sqlite`.
  *
- * @throws ConfigurationError when an option is wrong.
+ * @throws ConfigurationError if an option is wrong.
  */
 export const sqliteOutboxStore = (options: SqliteOutboxStoreOptions): OutboxStore => new SqliteOutboxStore(options);
 
@@ -89,7 +87,7 @@ export class SqliteOutboxStore {
   async open(settings: OpenSettings): Promise<Opened> {
     const { existing } = this.#use;
     if (existing === undefined) return this.#openFile(false, settings);
-    // To be read first, since to open it otherwise would change a file that is no outbox.
+    // The file is read first: opening it for writing would change a file that is no outbox.
     const opened = await this.#openFile(true, settings);
     if (existing === "read") return opened;
     await opened.store.database.close();
@@ -99,11 +97,11 @@ export class SqliteOutboxStore {
   async #openFile(reads: boolean, { signal, onConnection, ...user }: OpenSettings): Promise<Opened> {
     const names = { store: "stocklot_outbox_store", entries: "stocklot_outbox_entries" };
     const database = await openSqlite({ path: this.#path, readOnly: reads }, signal);
-    const prepare = reads ? readStoreId : createTables;
+    const readOrCreateId = reads ? readStoreId : createTables;
     try {
       const opened = await database.transaction(
         async (query) => {
-          const id = await prepare("sqlite", query, names, this.#path);
+          const id = await readOrCreateId("sqlite", query, names, this.#path);
           if (id === undefined) throw noOutbox(this.#path);
           return { id, service: reads ? undefined : await claimStore(database, query, names, user) };
         },
@@ -128,8 +126,8 @@ export class SqliteOutboxStore {
 /** Options of {@link postgresOutboxStore}: exactly one of `pool` and `connectionString`. */
 export interface PostgresOutboxStoreOptions {
   /**
-   * A `Pool` of `pg`. The outbox never closes it. It needs a listener for `error`, since the loss of an idle connection
-   * would end the process.
+   * A `Pool` of `pg`. The outbox never closes the pool. Add a listener for its event `error`: without a listener, the loss of an
+   * idle connection ends the process.
    * @default one of `pool` and `connectionString` is required
    */
   pool?: PostgresQueryable | undefined;
@@ -139,8 +137,8 @@ export interface PostgresOutboxStoreOptions {
    */
   connectionString?: string | undefined;
   /**
-   * The schema of the tables; created if it does not exist. It is required if the `search_path` begins with another schema
-   * than `"$user"` or `public`, as where each tenant has a schema.
+   * The schema of the tables; created if it does not exist. Required if the `search_path` begins with another schema than
+   * `"$user"` or `public`, for example if each tenant has a schema.
    * @default "stocklot"
    */
   schema?: string | undefined;
@@ -148,14 +146,14 @@ export interface PostgresOutboxStoreOptions {
 
 /**
  * Stores an outbox in PostgreSQL, for processes on any machine. The tables are `stocklot_outbox_entries` and
- * `stocklot_outbox_store`. If they exist, the database user needs no right to create any.
+ * `stocklot_outbox_store`. If they exist, the database user needs no right to create tables.
  *
  * A commit waits until it is on the disk of the server (`synchronous_commit = on`), whatever the configuration of the
  * database. A failover must lose no commit, so the replica must be synchronous.
  *
  * With `outbox.add(entry, { client })`, the entry becomes part of the transaction that is open on that `Client` of `pg`.
  *
- * @throws ConfigurationError when the options are wrong.
+ * @throws ConfigurationError if an option is wrong.
  */
 export const postgresOutboxStore = (options: PostgresOutboxStoreOptions): OutboxStore =>
   new PostgresOutboxStore(options);
@@ -183,8 +181,9 @@ export class PostgresOutboxStore {
       readOnly: reads,
       ...(onConnection && { onConnection }),
     });
-    const open = async (query: Query) => {
-      const place = await placeOf(query, await usableSchema(database, query, this.#schema, "stocklot_outbox_store"));
+    const open = async (query: SqlQuery) => {
+      const schema = await usableSchema(database, query, this.#schema, "stocklot_outbox_store");
+      const place = await storePlaceOf(query, schema);
       const { names } = place;
       let id = await readStoreId("postgres", query, names, place.name);
       if (id === undefined) {
@@ -214,8 +213,8 @@ export class PostgresOutboxStore {
     assertIsClient(client);
   }
 
-  /** Who may only read is refused later, when there is something to change. */
-  async #claim(database: SqlDatabase, query: Query, names: TableNames, user: StoreUser) {
+  /** Records the use of the store. A user who may only read gets an error later, when something has to be changed. */
+  async #claim(database: SqlDatabase, query: SqlQuery, names: TableNames, user: StoreUser) {
     await query("SAVEPOINT claim");
     try {
       return await claimStore(database, query, names, user);
@@ -227,71 +226,71 @@ export class PostgresOutboxStore {
   }
 
   /** @throws ConfigurationError unless the transaction sees this very store. */
-  async #assertSame(query: Query, own: { id: string; place: Place }): Promise<void> {
+  async #assertSame(query: SqlQuery, own: { id: string; place: StorePlace }): Promise<void> {
     if (this.#schema === undefined) {
       const [row] = await query("SELECT current_setting('search_path') AS path");
       assertOrdinaryPath(String(row?.path));
     }
-    const other = await placeOf(query, own.place.schema);
+    const other = await storePlaceOf(query, own.place.schema);
     const isOtherServer =
       own.place.server !== undefined && other.server !== undefined && own.place.server !== other.server;
     const isSamePlace = own.place.name === other.name && !isOtherServer;
     const id = isSamePlace ? await readStoreId("postgres", query, own.place.names, own.place.name) : undefined;
     if (id === own.id) return;
     throw new ConfigurationError(
-      `outbox.add: the store of the outbox is in ${own.place.name}${serverOf(own.place)}, and the transaction of the client in ` +
-        `${other.name}${serverOf(other)}${isSamePlace ? ", with another store" : ""}. Nothing was added. Pass a client of the same database.`,
+      `outbox.add: the store of the outbox is in ${own.place.name}${describeServer(own.place)}, and the client's transaction in ` +
+        `${other.name}${describeServer(other)}${isSamePlace ? ", with another store" : ""}. Nothing was added. Pass a client of the same database.`,
     );
   }
 }
 
 function assertIsClient(client: unknown): asserts client is PostgresQueryable {
   if (!isQueryable(client) || isPostgresPool(client))
-    throw new ConfigurationError("outbox.add: client must be a Client of pg on which a transaction is open");
+    throw new ConfigurationError("outbox.add: client must be a Client of pg on which a transaction is open.");
   assertReadsText(client);
 }
 
 /** Where the tables of a store are. */
-interface Place {
+interface StorePlace {
   schema: string;
   names: TableNames;
-  /** Names database and schema. */
+  /** Database and schema in words. */
   name: string;
-  /** Identifies the server; `undefined` if the user may not know it. */
+  /** The identifier of the server; `undefined` if the user may not read it. */
   server: string | undefined;
 }
 
-const serverOf = ({ server }: Place) => (server === undefined ? "" : ` (server ${server})`);
+const describeServer = ({ server }: StorePlace) => (server === undefined ? "" : ` (server ${server})`);
 
-async function placeOf(query: Query, schema: string): Promise<Place> {
+async function storePlaceOf(query: SqlQuery, schema: string): Promise<StorePlace> {
   const [{ database, may } = {}] = await query(
     "SELECT current_database() AS database, has_function_privilege('pg_catalog.pg_control_system()', 'EXECUTE') AS may",
   );
   const [control] =
     may === "t" ? await query("SELECT system_identifier AS server FROM pg_catalog.pg_control_system()") : [];
-  const nameOf = (name: string) => `${quoteName(schema)}.stocklot_outbox_${name}`;
+  const tableName = (name: string) => `${quoteName(schema)}.stocklot_outbox_${name}`;
   return {
     schema,
-    names: { store: nameOf("store"), entries: nameOf("entries") },
+    names: { store: tableName("store"), entries: tableName("entries") },
     name: `PostgreSQL, database ${database}, schema ${schema}`,
     server: control && String(control.server),
   };
 }
 
-/** The last part of a transaction of the caller's, by its connection. */
+/** The last part of each caller's transaction, by connection. */
 const lastPart = new WeakMap<object, Promise<unknown>>();
 
-/** How long an entry with a key waits for another transaction that has added one with the same key, in ms. */
+/** How long an `add` waits for another transaction that has added the same key, in ms. */
 const KEY_WAIT_MS = 2_000;
 
 /**
- * A transaction of the caller's: if a part of it fails, that alone is undone. Parts follow each other, since one that is undone
- * takes along what has come since it began. Settings are as they were when a part ends.
+ * Works in the caller's transaction. If a part fails, only that part is undone. Savepoints run one after the other: rolling one
+ * back would also undo statements that were sent after it. When a part ends, the settings are as before.
  */
 const withinTransaction = (
   client: PostgresQueryable,
   database: PostgresDatabase,
-  check: (query: Query) => Promise<void>,
+  check: (query: SqlQuery) => Promise<void>,
 ): SqlDatabase => ({
   kind: "postgres",
   location: database.location,

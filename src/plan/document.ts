@@ -8,7 +8,7 @@ import type { ServiceAccount } from "../storage/service.js";
 
 export const PLAN_FORMAT = { format: "stocklot plan", version: 2 } as const;
 
-/** What the documents of all plans begin with. */
+/** The first fields of every plan's document. */
 export type PlanHead<Kind extends string> = typeof PLAN_FORMAT & {
   kind: Kind;
   /** Random; part of the keys in the outbox. */
@@ -30,7 +30,7 @@ export const newPlanHead = <Kind extends string>(
   plannedAt: plannedAt.toISOString(),
 });
 
-/** By content: the order of names and spaces do not matter. */
+/** Returns the SHA-256 of the content. The order of names and the spaces do not matter. */
 const digestOf = (content: object): string => createHash("sha256").update(canonicalJson(content)).digest("hex");
 
 export const withDigest = <T extends object>(content: T): T & { digest: string } => ({
@@ -39,26 +39,26 @@ export const withDigest = <T extends object>(content: T): T & { digest: string }
 });
 
 /**
- * The content of a document in its JSON form. Its digest shows that it is what {@link withDigest} was given.
+ * Returns the content of a document. The digest proves that the content is unchanged since {@link withDigest}.
  *
- * @throws ConfigurationError if it has another format or version, or was changed.
+ * @throws ConfigurationError if the document has another format or version, or was changed.
  */
 export function parseDocument<T extends { format: string; version: number }>(
   { method, noun }: { method: string; noun: string },
   { format, version }: Pick<T, "format" | "version">,
   json: unknown,
 ): T {
-  // A copy, also of an object: it is frozen, and the caller may change its own.
+  // An object is copied, too: the copy is frozen, and the caller may change the original.
   const text = typeof json === "string" ? json : (JSON.stringify(json) ?? "");
-  const { digest, ...content }: { digest?: unknown } = Object(parseJson(method, text));
+  const { digest, ...content }: { digest?: unknown } = Object(parseDocumentJson(method, text));
   if (fieldOf(content, "format") !== format || fieldOf(content, "version") !== version) {
-    throw new ConfigurationError(`${method}: this is not a ${noun}, or one of another version. Make a new ${noun}.`);
+    throw new ConfigurationError(`${method}: this is not a ${noun} of this version of stocklot. Make a new ${noun}.`);
   }
   if (digestOf(content) === digest) return uncheckedAs<T>(content);
-  throw new ConfigurationError(`${method}: the ${noun} was changed since. Make a new ${noun}.`);
+  throw new ConfigurationError(`${method}: the ${noun} was changed since it was made. Make a new ${noun}.`);
 }
 
-function parseJson(method: string, text: string): unknown {
+function parseDocumentJson(method: string, text: string): unknown {
   try {
     return JSON.parse(text.replace(/^\uFEFF/, ""));
   } catch (error) {
@@ -66,7 +66,7 @@ function parseJson(method: string, text: string): unknown {
   }
 }
 
-/** What is applied is what was reviewed. */
+/** Freezes a value with all its parts, so that what is applied is what was reviewed. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
   for (const part of Object.values(value)) deepFreeze(part);

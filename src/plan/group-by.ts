@@ -1,4 +1,4 @@
-/** The values by their key, in the order in which they occur. */
+/** Groups values by their key, in the order in which they occur. */
 export function groupBy<V>(values: Iterable<V>, keyOf: (value: V) => string): Map<string, V[]> {
   const groups = new Map<string, V[]>();
   for (const value of values) {

@@ -1,5 +1,5 @@
 /**
- * Desired state: the catalog as it should be, and a stock count. A plan is the difference, which can be reviewed and applied.
+ * Desired state: the catalog as it should be, and a stock count. A plan is the difference: a person reviews it, then it is applied.
  *
  * @module stocklot/plan
  */

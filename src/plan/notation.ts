@@ -1,11 +1,11 @@
 import { Big } from "big.js";
 
 /*
- * May a spreadsheet have made one text of another? It rewrites what looks like a number, a date, a time, a truth value or a
- * formula: `0017` becomes `17`, `12E3` 12,000, `5%` 0.05, `3-4` the third of April, in the notation of its language; and it, or
- * the program that a text was copied through, replaces hyphens, quotes and spaces by others. Two texts that are the same thing
- * in different notations are most likely one text. Texts of one notation are told apart as they are written: `1-2` and `2-1`
- * are two, as are `2026-04-03` and `2026-03-04`. `1.1` and `1.10` are one number.
+ * Decides whether a spreadsheet may have turned one text into another. A spreadsheet rewrites texts that look like a number, a
+ * date, a time, a truth value or a formula, in the notation of its language: `0017` becomes `17`, `12E3` becomes 12,000, `5%`
+ * becomes 0.05, and `3-4` the third of April. Programs also replace hyphens, quotes and spaces by similar characters.
+ * Texts that mean the same in different notations are most likely one text: `1.1` and `1.10` are one number. Texts in the same
+ * notation are compared as they are written: `1-2` and `2-1` differ, as do `2026-04-03` and `2026-03-04`.
  */
 
 /** A day; the year in two digits, if there is one. */
@@ -15,21 +15,21 @@ interface Day {
   day: number;
 }
 
-/** What a text may be read as. */
-interface Reading {
-  /** With plain hyphens, quotes and spaces, and without what makes a cell a text or a formula. */
+/** The meanings that a text may have. */
+interface TextReading {
+  /** The text with plain hyphens, quotes and spaces, and without the signs that make a cell a text or a formula. */
   text: string;
   isTrue?: boolean;
   numbers: Big[];
-  /** Significant digits of a number with an exponent: it may have been rounded to them. */
+  /** The number of significant digits to which the number may have been rounded. */
   roundedTo?: number;
   days: Day[];
   /**
-   * How a date is written: two or three short numbers, which may just as well be something else; `date` with the name of a month
-   * or a year of four digits; `serial` as the number of a day.
+   * How a date is written. `two`, `three`: short numbers, which may also be something else. `date`: with the name of a month or a
+   * year of four digits. `serial`: as the number of a day.
    */
   form?: "two" | "three" | "date" | "serial";
-  /** Seconds of a time. */
+  /** A time of day, in seconds. */
   time?: number;
 }
 
@@ -38,7 +38,7 @@ const PLAIN_NUMBER = /^[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:E[+-]?\d{1,3})?$/i;
 const GROUPED_NUMBER = /^[+-]?\d{1,3}([.,' \u00a0\u202f])\d{3}(?:\1\d{3})*(?:[.,]\d+)?$/;
 /** A spreadsheet keeps this many digits of a number. */
 const KEPT_DIGITS = 15;
-/** Fewer digits are not rounded. */
+/** A number with fewer digits is not rounded. */
 const MIN_ROUNDED_DIGITS = 10;
 /** A formula of whole numbers. */
 const SUM = /^[=+-]\d+(?:[+-]\d+)+$/;
@@ -65,8 +65,8 @@ const MONTHS: readonly string[] = [
 /** Days of the years 2000 to 2050 as spreadsheets number them. */
 const [FIRST_SERIAL, LAST_SERIAL] = [36_526, 54_788];
 
-/** `isCut`: the digits from the sixteenth on are zeros, at least three. A spreadsheet keeps no others. */
-function readNumbers(text: string): Pick<Reading, "numbers" | "roundedTo"> & { isCut?: true } {
+/** `isCut`: the digits from the sixteenth on are zeros, at least three: a spreadsheet may have cut them. */
+function readNumbers(text: string): Pick<TextReading, "numbers" | "roundedTo"> & { isCut?: true } {
   const numbers: Big[] = [];
   const [, wrapped = "", percent = ""] = /^[$€£¥]? ?(.+?) ?([%$€£¥]?)$/.exec(text) ?? [];
   if (percent === "%") return { numbers: readNumbers(wrapped).numbers.map((number) => number.div(100)) };
@@ -96,7 +96,7 @@ function readNumbers(text: string): Pick<Reading, "numbers" | "roundedTo"> & { i
 
 const isLong = (digits: string) => /^\d+$/.test(digits) && digits.length > KEPT_DIGITS;
 
-/** Whether all long numbers among keys have lost their last digits: of ordinary ones, only some end in zeros. */
+/** Whether all long numbers among keys have lost their last digits. Of ordinary numbers, only some end in zeros. */
 export function areCut(keys: Iterable<string>): boolean {
   const long = [...keys].map((key) => key.trim()).filter(isLong);
   return long.length > 0 && long.every((key) => readNumbers(key).isCut);
@@ -110,8 +110,8 @@ function monthOf(word: string): number {
   return letters.length < 3 ? 0 : 1 + MONTHS.findIndex((names) => names.split(" ").includes(letters.slice(0, 3)));
 }
 
-/** A text of numbers, and of at most one month, as days. */
-function readDays(text: string): Pick<Reading, "days" | "form"> {
+/** Returns the days that a text may name: it has two or three parts, at most one of them the name of a month. */
+function readDays(text: string): Pick<TextReading, "days" | "form"> {
   const date = text.replace(/[T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?Z?$/, "");
   if (!/^[\p{L}\d]+(?:[\s.,/-]*[\p{L}\d]+)*\.?$/u.test(date)) return { days: [] };
   const parts = date.match(/\p{L}+|\d+/gu) ?? [];
@@ -120,7 +120,7 @@ function readDays(text: string): Pick<Reading, "days" | "form"> {
   const [one = 0, two = 0, three = 0] = numbers.map(Number);
   if (numbers.some((number) => number.length > 4) || words.length > 1 || parts.length > 3 || parts.length < 2)
     return { days: [] };
-  const found = (form: "two" | "three" | "date", days: Day[]): Pick<Reading, "days" | "form"> => {
+  const found = (form: "two" | "three" | "date", days: Day[]): Pick<TextReading, "days" | "form"> => {
     const valid = days.filter(isDay).map((day) => ("year" in day ? { ...day, year: (day.year ?? 0) % 100 } : day));
     return valid.length > 0 ? { form, days: valid } : { days: [] };
   };
@@ -168,8 +168,8 @@ function readTime(text: string): number | undefined {
   return hour * 3_600 + Number(minutes) * 60 + Number(seconds);
 }
 
-/** `isCutFile`: a number whose last digits are zeros was rounded, see {@link areCut}. */
-function readNotation(given: string, isCutFile = false): Reading {
+/** `isCutFile`: whether a number whose last digits are zeros was rounded, see {@link areCut}. */
+function readNotation(given: string, isCutFile = false): TextReading {
   const plain = plainText(given);
   // `="0017"`, `=1` and `'17` are cells with the contents `0017`, `1` and `17`.
   const text = SUM.test(plain) ? plain : plain.replace(/^="(.*)"$|^[=']/, "$1");
@@ -177,14 +177,14 @@ function readNotation(given: string, isCutFile = false): Reading {
   if (text.length > MAX_LENGTH || !/\d/.test(text)) return { text, numbers: [], days: [] };
   const serial = readSerial(text);
   const time = readTime(text);
-  const dates: Pick<Reading, "days" | "form"> = serial ? { days: [serial], form: "serial" } : readDays(text);
+  const dates: Pick<TextReading, "days" | "form"> = serial ? { days: [serial], form: "serial" } : readDays(text);
   const { isCut, ...numbers } = readNumbers(text);
   const roundedTo = isCut && isCutFile ? { roundedTo: KEPT_DIGITS } : {};
   return { text, ...numbers, ...roundedTo, ...dates, ...(time !== undefined && { time }) };
 }
 
-/** Two texts that are the same in different notations share one of these, unless one of them was rounded. */
-const formsOf = ({ text, numbers, days, time, isTrue }: Reading): string[] => [
+/** Returns the forms of a text. Two notations of the same text share a form, unless one of them was rounded. */
+const comparableForms = ({ text, numbers, days, time, isTrue }: TextReading): string[] => [
   `"${text}"`,
   ...(isTrue === undefined ? [] : [String(isTrue)]),
   ...numbers.map((number) => number.toExponential()),
@@ -194,17 +194,17 @@ const formsOf = ({ text, numbers, days, time, isTrue }: Reading): string[] => [
 
 const digitsOf = (number: Big) => number.toExponential().replace(/e.*/, "").replace(/\D/g, "").length;
 
-/** Digits that may be left of a number. */
+/** The numbers of digits to which a number may be rounded. */
 const ROUNDED_DIGITS = Array.from({ length: KEPT_DIGITS }, (_, index) => index + 1);
 
-/** A number as it is once it was rounded to some digits, up or down; none if it is too short to be rounded. */
-const roundedForms = ({ numbers }: Reading, digits: number): string[] =>
+/** Returns a number rounded to some digits, up and down; nothing if the number is too short to be rounded. */
+const roundedForms = ({ numbers }: TextReading, digits: number): string[] =>
   numbers
     .filter((number) => digitsOf(number) >= MIN_ROUNDED_DIGITS)
     .flatMap((number) => ([0, 1] as const).map((mode) => number.prec(digits, mode).toExponential()));
 
 /** Whether two texts that are not equal are the same thing in different notations. */
-function isOtherNotation(one: Reading, other: Reading): boolean {
+function isOtherNotation(one: TextReading, other: TextReading): boolean {
   if (one.text === other.text || (one.isTrue !== undefined && one.isTrue === other.isTrue)) return true;
   const isNumber = one.numbers.some((number) => other.numbers.some((same) => number.eq(same)));
   return (
@@ -216,10 +216,10 @@ function isOtherNotation(one: Reading, other: Reading): boolean {
   );
 }
 
-const isSameTime = (one: Reading, other: Reading) => one.time !== undefined && one.time === other.time;
+const isSameTime = (one: TextReading, other: TextReading) => one.time !== undefined && one.time === other.time;
 
-/** `12345678901234567890` becomes `1.23457E+19`, or has zeros behind its fifteenth digit. */
-function isRoundedFrom({ numbers, roundedTo }: Reading, exact: Reading): boolean {
+/** Whether a number is rounded from another: `12345678901234567890` becomes `1.23457E+19`, or ends in zeros. */
+function isRoundedFrom({ numbers, roundedTo }: TextReading, exact: TextReading): boolean {
   if (roundedTo === undefined) return false;
   const places = Math.min(roundedTo, KEPT_DIGITS);
   return exact.numbers.some(
@@ -229,16 +229,16 @@ function isRoundedFrom({ numbers, roundedTo }: Reading, exact: Reading): boolean
   );
 }
 
-/** The notation of a text: where its numbers and words are. */
-const shapeOf = (text: string) => text.replace(/\d+/g, "9").replace(/\p{L}+/gu, "x");
-const partsOf = (text: string) =>
+/** Returns the notation of a text: where its numbers and words are. */
+const textShape = (text: string) => text.replace(/\d+/g, "9").replace(/\p{L}+/gu, "x");
+const textParts = (text: string) =>
   (text.match(/\d+|\p{L}+/gu) ?? []).map((part) => part.replace(/^0+(?=\d)/, "")).join(" ");
 
-function isSameDate(one: Reading, other: Reading): boolean {
+function isSameDate(one: TextReading, other: TextReading): boolean {
   const forms = [one.form, other.form];
   if (forms.includes(undefined) || (one.form === "serial" && other.form === "serial")) return false;
   const isShort = one.form !== "date" && one.form === other.form;
-  if (isShort || shapeOf(one.text) === shapeOf(other.text)) return partsOf(one.text) === partsOf(other.text);
+  if (isShort || textShape(one.text) === textShape(other.text)) return textParts(one.text) === textParts(other.text);
   const isVague = forms.includes("two") && !forms.includes("date");
   return one.days.some((day) =>
     other.days.some((same) => {
@@ -250,42 +250,42 @@ function isSameDate(one: Reading, other: Reading): boolean {
   );
 }
 
-/** Year of two digits, of a date that a spreadsheet has completed. */
+/** Whether a spreadsheet may have added this year, of two digits, to a date without a year. */
 const isRecent = (year: number) => {
   const age = (new Date().getFullYear() - 2_000 - year + 100) % 100;
   return age <= MAX_AGE_YEARS || age === 99;
 };
 const MAX_AGE_YEARS = 10;
 
-/** A short date as spreadsheets write it, `03.04.26`; a key such as `1-2-3` is something else. */
-const isPadded = ({ text, form }: Reading) => form !== "three" || /^\d{2}\D\d{2}\D\d{2}$/.test(text);
+/** Whether a short date is written as spreadsheets do, `03.04.26`. A key such as `1-2-3` is not. */
+const isPadded = ({ text, form }: TextReading) => form !== "three" || /^\d{2}\D\d{2}\D\d{2}$/.test(text);
 
 interface Indexed<T> {
   text: string;
   of: T;
-  reading: Reading;
+  reading: TextReading;
 }
 
-/** Further texts that are the same are not looked for. */
+/** How many texts in another notation are searched for. */
 const MAX_ALIKE = 50;
 
-/** Texts, to find those that a spreadsheet may have made of another one, or another one of them. */
+/** An index of texts that finds the other notations of a text. */
 export class Notations<T> {
   readonly #all: Indexed<T>[] = [];
   readonly #byForm = new Map<string, Indexed<T>[]>();
-  /** Those that were most likely rounded. */
+  /** The texts that were most likely rounded. */
   readonly #rounded = new Map<string, Indexed<T>[]>();
-  /** By number of digits: all texts, as they would be rounded. Made when a rounded text is looked for. */
+  /** All texts in rounded form, by number of digits. Created when a rounded text is searched for. */
   readonly #byRoundedForm = new Map<number, Map<string, Indexed<T>[]>>();
 
-  /** `isCutFile`: the file has lost the last digits of its long numbers, see {@link areCut}. */
+  /** `isCutFile`: whether the file has lost the last digits of its long numbers, see {@link areCut}. */
   constructor(readonly isCutFile = false) {}
 
-  /** Adds a text, and what it is the text of. */
+  /** Adds a text, and the thing that it names. */
   add(text: string, of: T): void {
     const reading = readNotation(text, this.isCutFile);
     const indexed = { text, of, reading };
-    const forms = formsOf(reading);
+    const forms = comparableForms(reading);
     this.#all.push(indexed);
     index(this.#byForm, forms, indexed);
     if (reading.roundedTo !== undefined) index(this.#rounded, forms, indexed);
@@ -295,7 +295,7 @@ export class Notations<T> {
     return this.#all.length === 0;
   }
 
-  /** The first texts that are not this one, but the same in another notation. */
+  /** Returns up to `MAX_ALIKE` texts that mean the same in another notation. */
   alike(text: string): { text: string; of: T }[] {
     const reading = readNotation(text);
     const found = new Set<Indexed<T>>();
@@ -306,8 +306,8 @@ export class Notations<T> {
     return [...found];
   }
 
-  *#candidates(reading: Reading): Generator<Indexed<T>> {
-    for (const form of formsOf(reading)) yield* this.#byForm.get(form) ?? [];
+  *#candidates(reading: TextReading): Generator<Indexed<T>> {
+    for (const form of comparableForms(reading)) yield* this.#byForm.get(form) ?? [];
     if (this.#rounded.size > 0)
       for (const digits of ROUNDED_DIGITS)
         for (const form of roundedForms(reading, digits)) yield* this.#rounded.get(form) ?? [];

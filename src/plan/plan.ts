@@ -10,22 +10,22 @@ const DOCUMENTED_ALLOWANCE = { available: 90, share: 90, intervalMs: 60_000, pau
 
 const textOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject({ limit: integer().min(0).optional() }));
 
-/** What differs between kinds of plans. */
+/** The parts of a plan that depend on its kind. */
 interface PlanParts {
   /** How many requests it takes to apply the plan. */
   requests: number;
   textOf(limit: number): string;
-  /** That made the plan. */
+  /** The client that made the plan; `undefined` if the plan was read. */
   client: InventoryClient | undefined;
 }
 
 /**
- * What plans of items and of counts have in common. `JSON.stringify(plan)` is the plan's document: a person may review it, and
+ * The common part of item plans and count plans. `JSON.stringify(plan)` is the plan's document: a person may review it, and
  * another process may apply it.
  * @experimental
  */
 export abstract class Plan<Counts, Change, Blocked> {
-  /** What is planned. */
+  /** The kind of the plan. */
   abstract readonly kind: string;
   /** Random name of the plan. */
   readonly id: string;
@@ -34,11 +34,11 @@ export abstract class Plan<Counts, Change, Blocked> {
   /** How many items, or groups of a count, the plan changes and leaves alone. */
   readonly counts: Counts;
   /**
-   * What will be written. For items: creates in the order of the source, updates in that of the catalog, then what is
-   * discontinued. For a count: groups in the order of the rows.
+   * The changes that will be written. For items: creates in the order of the source, then updates in the order of the catalog,
+   * then discontinuations. For a count: groups in the order of the rows.
    */
   readonly changes: readonly Change[];
-  /** What needs a change that the plan cannot make, each with the reason. */
+  /** Items or groups that need a change that the plan cannot make, each with the reason. */
   readonly blocked: readonly Blocked[];
   readonly #content: object;
   readonly #parts: PlanParts;
@@ -54,14 +54,14 @@ export abstract class Plan<Counts, Change, Blocked> {
     ({ changes: this.changes, blocked: this.blocked } = content);
   }
 
-  /** True if there is nothing to write. What is blocked does not count. */
+  /** True if there is nothing to write. Blocked items or groups do not count. */
   get isEmpty(): boolean {
     return this.changes.length === 0;
   }
 
   /**
-   * The plan for people, like a diff: `+` create or receive, `~` update with old and new values, `-` discontinue or issue,
-   * `!` blocked; of a count with book quantity, counted quantity and lots. `limit`: how many of each are shown; default all.
+   * Returns the plan for people, like a diff: `+` create or receive, `~` update with old and new values, `-` discontinue or
+   * issue, `!` blocked. A count shows book quantity, counted quantity and lots. `limit`: how many of each; default all.
    */
   toText(options: { limit?: number | undefined } = {}): string {
     const { limit = Infinity } = checkMethodOptions("plan.toText", textOptionsSchema, options);
@@ -69,15 +69,15 @@ export abstract class Plan<Counts, Change, Blocked> {
   }
 
   /**
-   * Estimates what applying the plan costs, within the rate limit of the client that made the plan; of a plan that was read,
-   * within the documented limit. It sends no request.
+   * Estimates the requests and the time that applying the plan takes. It uses the rate limit of the client that made the plan,
+   * or the documented limit if the plan was read. It sends no request.
    */
   estimate(): PlanEstimate {
     const { requests, client } = this.#parts;
     return { requests, durationMs: durationOf(requests, client?.bulkAllowance ?? DOCUMENTED_ALLOWANCE) };
   }
 
-  /** The document of the plan, for `JSON.stringify`. */
+  /** Returns the document of the plan, for `JSON.stringify`. */
   toJSON(): object {
     return withDigest(this.#content);
   }

@@ -5,8 +5,8 @@ import type { ItemListParams } from "../service/list-params.js";
 import { isNoSuchItem } from "../writes/refusal.js";
 
 /**
- * The items with these SKUs; one that does not exist is missing. `listed`: how many items the service lists. Either they are
- * read singly or the list is, whichever takes fewer requests. `keyOf`: what SKUs in the list are compared by.
+ * Returns the items with these SKUs. Items that do not exist are left out. Reads each item, or the list of all items, whichever
+ * takes fewer requests. `listed`: how many items the service lists. `keyOf`: the form in which SKUs of the list are compared.
  */
 export async function readItems(
   reader: ReadWith,
@@ -30,11 +30,11 @@ export async function readItem({ client, options }: ReadWith, sku: string): Prom
   });
 }
 
-/** How many items the service lists, discontinued ones included. */
+/** Returns how many items the service lists, including discontinued items. */
 export const countListedItems = (reader: ReadWith): Promise<number> =>
   countItems(reader, { includeDiscontinued: true });
 
-/** The items with these SKUs that were modified since a time of the service's clock, unless the list of them is longer. */
+/** Returns the items with these SKUs that were modified since `since` (the service's clock); none if their list costs more. */
 export async function readModifiedItems(
   reader: ReadWith,
   skus: readonly string[],

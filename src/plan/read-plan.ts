@@ -8,12 +8,12 @@ import { ItemPlan } from "./items/item-plan.js";
 /**
  * Restores a plan from its JSON, as a string or parsed.
  *
- * @throws ConfigurationError if it is not a plan, or was changed. Spaces and line breaks do not matter.
+ * @throws ConfigurationError if the JSON is not a plan, or was changed. Spaces and line breaks do not matter.
  */
 export function readPlan(json: unknown): ItemPlan | CountPlan {
   const name = { method: "readPlan", noun: "plan" };
   const content = parseDocument<ItemPlanContent | CountPlanContent>(name, PLAN_FORMAT, json);
   if (content.kind === "items") return new ItemPlan(content);
   if (content.kind === "count") return new CountPlan(content);
-  throw new ConfigurationError("readPlan: this plan is of a kind that this version does not know.");
+  throw new ConfigurationError("readPlan: this version of stocklot does not know this kind of plan. Make a new plan.");
 }

@@ -10,8 +10,8 @@ export interface ReadProgress {
   totalCount: number;
 }
 
-/** The records of a list, which reports its progress after each page. */
-export async function* recordsOf<T>(
+/** Returns the records of a list, and reports the progress after each page. */
+export async function* recordsWithProgress<T>(
   list: Paginator<T>,
   onProgress?: (progress: ReadProgress) => void,
 ): AsyncGenerator<T, void> {
@@ -23,7 +23,7 @@ export async function* recordsOf<T>(
   }
 }
 
-/** The options that everything has that reads the service before a plan. */
+/** The options that `planItems`, `takeSnapshot` and `planCount` have in common. */
 export const readingOptions = () => ({
   client: inventoryClientSchema(),
   signal: abortSignalSchema().optional(),

@@ -6,12 +6,12 @@ export interface PlanApplyOptions {
   /** The client that reads the present state again, and sends the writes of an item plan. */
   client: InventoryClient;
   /**
-   * Ends the application. It waits for the requests in flight, then rejects with the signal's reason.
+   * Ends the call. It waits for the requests in flight, then rejects with the signal's reason.
    * @default none
    */
   signal?: AbortSignal | null | undefined;
   /**
-   * Called after each change: how many of the plan's are applied or reported. An error is ignored.
+   * Called after each change, with the number of changes that are applied or reported. An error is ignored.
    * @default none
    */
   onProgress?: ((progress: { done: number; total: number }) => unknown) | undefined;
@@ -31,15 +31,15 @@ export interface PlanEstimate {
   durationMs: number;
 }
 
-/** No write is based on older readings. */
+/** How old a reading may be when a write that is based on it is sent, in ms. */
 export const MAX_AGE_MS = 600_000;
 
-/** Why an item is stale that was read and written too slowly, twice. */
+/** The reason of an item that was twice too slow. */
 export const TOO_SLOW = `it could not be read and written within ${MAX_AGE_MS / 60_000} minutes`;
 /** If this many items in a row take too long, the others most likely do, too. */
 const MAX_TOO_SLOW = 5;
 
-/** Ends an application that would read for hours, and write nothing. */
+/** Counts items that take too long, and ends a call that would read for hours and write nothing. */
 export class SlowItems {
   #inARow = 0;
 

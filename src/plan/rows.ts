@@ -4,32 +4,31 @@ import { isObject } from "../shared/unknown.js";
 
 const isIterable = (value: unknown) => isObject(value) && (Symbol.iterator in value || Symbol.asyncIterator in value);
 
-/** Where rows come from, for messages. */
-interface RowSource {
+/** The option with the rows, for messages. */
+interface RowsOption {
   method: string;
-  /** The option that contains the rows. */
   option: string;
   signal: AbortSignal | null | undefined;
 }
 
 /**
- * Reads all rows of a source. `read` processes one: a copy without the fields that are `null` or `undefined`. It adds what
- * is wrong with the row, or throws that. `finish` adds what is wrong with all rows together. Throws one `InputValidationError`
- * with all issues, also if there is no row.
+ * Reads all rows of a source. `read` processes a copy of one row, without the fields that are `null` or `undefined`, and adds
+ * or throws its issues. `finish` adds the issues of all rows together. Throws one `InputValidationError` with all issues, or if
+ * there is no row.
  */
 export async function readRows(
-  { method, option, signal }: RowSource,
+  { method, option, signal }: RowsOption,
   source: Iterable<unknown> | AsyncIterable<unknown>,
   read: (row: unknown, index: number, issues: Issue[]) => void,
   finish: (issues: Issue[]) => void = () => {},
 ): Promise<void> {
-  const refuse = (message: string) => new InputValidationError(method, [{ path: [option], message }]);
+  const problem = (message: string) => new InputValidationError(method, [{ path: [option], message }]);
   if (!isIterable(source)) {
-    throw refuse(`must be an array or an iterable of rows, not ${source === null ? "null" : `a ${typeof source}`}`);
+    throw problem(`must be an array or an iterable of rows, not ${source === null ? "null" : `a ${typeof source}`}`);
   }
   const issues: Issue[] = [];
   let count = 0;
-  // Read now: the caller may change its array while the service is read.
+  // An array is copied first: the caller may change it while the service is read.
   const given = Array.isArray(source) ? source.map(withoutMissingFields) : source;
   const readAll = async () => {
     for await (const row of given) {
@@ -45,7 +44,7 @@ export async function readRows(
   };
   // A source may never return its next row.
   await (signal ? untilAborted(signal, readAll()) : readAll());
-  if (count === 0) throw refuse("must contain a row: an empty source is probably a mistake");
+  if (count === 0) throw problem("must contain a row: an empty source is probably a mistake");
   finish(issues);
   if (issues.length > 0) throw new InputValidationError(method, issues);
 }

@@ -3,15 +3,15 @@ import { type ItemScope, NotFoundError } from "../client/index.js";
 import type { Item } from "../service/item.js";
 import type { StockLevel } from "../service/stock-level.js";
 
-const QUANTITIES = ["inStock", "onOrder", "onHold", "committed", "packed", "aSN"] as const;
+const LEVEL_QUANTITIES = ["inStock", "onOrder", "onHold", "committed", "packed", "aSN"] as const;
 
-/** The quantities that an item has; an empty string if there are none. */
+/** Returns the quantities of an item that are not 0, in words; an empty string if all are 0. */
 export const describeQuantities = (level: StockLevel | undefined): string =>
-  QUANTITIES.flatMap((name) => (level && level[name] !== 0 ? [`${name} ${level[name]}`] : [])).join(", ");
+  LEVEL_QUANTITIES.flatMap((name) => (level && level[name] !== 0 ? [`${name} ${level[name]}`] : [])).join(", ");
 
 /**
- * The stock levels of items by part number; one that the service does not list is missing. The items share one search, which
- * reads the whole list at most once.
+ * Returns the stock levels of items, by part number. Levels that the service does not list are left out. The items share one
+ * search, which reads the whole list at most once.
  */
 export async function readStockLevels(
   reader: ReadWith,
@@ -28,7 +28,7 @@ export async function readStockLevels(
     }
     return levels;
   } catch (error) {
-    // The service lists the item, but does not find it by its SKU.
+    // The service lists an item that it does not find by its SKU.
     if (!(error instanceof NotFoundError)) throw error;
     return await listStockLevels(reader, new Set(partNos.values()), scope);
   }

@@ -1,23 +1,22 @@
 import { withoutControlCharacters } from "../shared/unknown.js";
 import { groupBy } from "./group-by.js";
 
-/** What is shown of a plan. */
-interface Shown<Change, Blocked extends { reason: string }> {
-  /** How many of what, each with its sign. Changes are shown in the order of these names. */
+interface PlanSections<Change, Blocked extends { reason: string }> {
+  /** The counts of the first line, each with its sign. Changes are shown in the order of the names. */
   counts: readonly (readonly [sign: string, count: number, name: string])[];
-  /** What follows in that line. */
+  /** The rest of the first line. */
   about?: string;
   changes: readonly Change[];
   linesOfChange: (change: Change) => string[];
   blocked: readonly Blocked[];
-  /** What is blocked, without its reason, and further lines about it. */
+  /** The line of a blocked item or group, without the reason, and further lines. */
   linesOfBlocked: (blocked: Blocked) => string[];
-  /** Between these and the reason. */
+  /** The text between that line and the reason. */
   beforeReason: string;
   notes?: readonly string[];
 }
 
-/** A plan for people, like a diff. `limit`: how many changes of each operation, and how many that are blocked. */
+/** Returns a plan for people, like a diff. `limit`: how many changes of each operation, and blocked items or groups. */
 export function planText<Change extends { operation: string }, Blocked extends { reason: string }>(
   {
     counts,
@@ -28,7 +27,7 @@ export function planText<Change extends { operation: string }, Blocked extends {
     linesOfBlocked,
     beforeReason,
     notes = [],
-  }: Shown<Change, Blocked>,
+  }: PlanSections<Change, Blocked>,
   limit: number,
 ): string {
   const sections = [
@@ -46,7 +45,7 @@ export function planText<Change extends { operation: string }, Blocked extends {
   return sections.filter((text) => text !== "").join("\n\n");
 }
 
-/** Numbers in groups of three, from 10,000 on. */
+/** Writes a number from 10,000 on in groups of three digits. */
 const grouped = (count: number) => count.toLocaleString("en", { useGrouping: "min2" }).replaceAll(",", " ");
 
 function section<T>(members: readonly T[], limit: number, linesOf: (member: T) => string[]): string {
@@ -58,11 +57,11 @@ function linesOfSection(lines: readonly string[], hidden: number): string {
   return [...shown, ...(hidden > 0 ? [`  … and ${grouped(hidden)} more`] : [])].join("\n");
 }
 
-/** What is blocked, by reason: one that several share is said once. */
+/** Returns the blocked items or groups by reason. A reason that several share is shown once. */
 function blockedSection<Blocked extends { reason: string }>(
   members: readonly Blocked[],
   limit: number,
-  { linesOfBlocked: linesOf, beforeReason }: Pick<Shown<never, Blocked>, "linesOfBlocked" | "beforeReason">,
+  { linesOfBlocked: linesOf, beforeReason }: Pick<PlanSections<never, Blocked>, "linesOfBlocked" | "beforeReason">,
 ): string {
   const byReason = groupBy(members.slice(0, limit), ({ reason }) => reason);
   const lines = [...byReason].flatMap(([reason, blocked]) => {

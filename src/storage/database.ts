@@ -7,12 +7,12 @@ export type SqlValue = string | number | null;
 /** The values of a row by column name. PostgreSQL returns numbers as strings. */
 export type SqlRow = Readonly<Record<string, unknown>>;
 
-/** Runs one command. `$1`, `$2` … in it are its values, each in one place. */
-export type Query = (sql: string, values?: readonly SqlValue[]) => Promise<SqlRow[]>;
+/** Runs one command. `$1`, `$2` … stand for the values; each is used once. */
+export type SqlQuery = (sql: string, values?: readonly SqlValue[]) => Promise<SqlRow[]>;
 
 /** How a transaction is run. */
 export interface TransactionOptions {
-  /** Whether it only reads: it then takes no lock that a writer needs, and its errors speak of reading. */
+  /** Whether the transaction only reads. Then it takes no lock that a writer needs, and its errors speak of reading. */
   reads?: boolean | undefined;
   /**
    * How long one command may take on a server, in ms.
@@ -24,24 +24,24 @@ export interface TransactionOptions {
 }
 
 /**
- * SQLite or PostgreSQL. Commands are written once, in the SQL that both understand: `RETURNING`, `ON CONFLICT`, rows of
- * `VALUES`, lists of placeholders. What differs is decided by `kind`.
+ * A database of SQLite or PostgreSQL. Commands are written once, in the SQL that both understand: `RETURNING`, `ON CONFLICT`,
+ * rows of `VALUES`, lists of placeholders. `kind` decides what differs.
  */
 export interface SqlDatabase {
   readonly kind: "sqlite" | "postgres";
   /** Path or address, without user name and password. */
   readonly location: string;
   /**
-   * Runs commands in one transaction that is on disk when it resolves. With SQLite, one that writes excludes all others that do.
+   * Runs commands in one transaction. The changes are on disk when it resolves. With SQLite, one transaction writes at a time.
    *
    * @param work Called again if the transaction has to be retried. It must await nothing but its commands.
    */
-  transaction<T>(work: (query: Query) => Promise<T>, options?: TransactionOptions): Promise<T>;
+  transaction<T>(work: (query: SqlQuery) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /** Closes files and connections. */
   close(): Promise<void>;
 }
 
-/** The same database, whose waits end when the signal aborts. */
+/** Returns the same database. Its waits end when the signal aborts. */
 export const endingWith = (database: SqlDatabase, signal: AbortSignal): SqlDatabase => ({
   kind: database.kind,
   location: database.location,
@@ -53,17 +53,17 @@ export const endingWith = (database: SqlDatabase, signal: AbortSignal): SqlDatab
   close: () => database.close(),
 });
 
-/** Counts what is under way and must be stored at its end, also for a parent. */
+/** Counts the requests under way whose outcomes must still be stored. The parent counts them, too. */
 export class InFlight {
   #count = 0;
   #whenNone: (() => void)[] = [];
 
   constructor(private readonly parent?: InFlight) {}
 
-  /** Counts one more. Returns a function to call at its end, once or more often. */
-  begin(): () => void {
+  /** Counts one more request. Returns the function that ends it; calling that function again changes nothing. */
+  start(): () => void {
     this.#count += 1;
-    const endOfParent = this.parent?.begin();
+    const endOfParent = this.parent?.start();
     let hasEnded = false;
     return () => {
       if (hasEnded) return;
@@ -74,14 +74,14 @@ export class InFlight {
     };
   }
 
-  /** Calls back once nothing is under way. */
+  /** Calls the function, once, as soon as no request is under way. */
   whenNone(callback: () => void): void {
     if (this.#count === 0) callback();
     else this.#whenNone.push(callback);
   }
 }
 
-/** A signal that aborts some time after one of others has. `stop` ends its timers and listeners. */
+/** A signal that aborts `delayMs` after a signal that it follows. `stop` ends its timers and listeners. */
 export class LateEnd {
   readonly #controller = new AbortController();
   readonly #stops: (() => void)[] = [];
@@ -93,7 +93,7 @@ export class LateEnd {
     return this.#controller.signal;
   }
 
-  /** Aborts `delayMs` after this signal, and after the end of what is in flight. */
+  /** Aborts `delayMs` after this signal has aborted and the requests in flight have ended. */
   follow(signal: AbortSignal, inFlight?: InFlight): void {
     const startDelay = () => {
       if (this.#isStopped) return;
@@ -116,9 +116,9 @@ export class LateEnd {
   }
 }
 
-/** `$1, $2, …`: placeholders of a list, or of a row. */
+/** Returns the placeholders of a list or a row: `$1, $2, …`. */
 export const placeholders = (count: number, from = 1): string =>
   Array.from({ length: count }, (_, index) => `$${from + index}`).join(", ");
 
-/** A quoted SQL identifier: the database does not fold its letter case. */
+/** Returns a quoted SQL identifier. The database keeps its letter case. */
 export const quoteName = (name: string) => `"${name.replaceAll('"', '""')}"`;

@@ -3,35 +3,35 @@ import { fieldOf, messageOf } from "../shared/unknown.js";
 import { createStorageError } from "./storage-failure.js";
 
 /** Whether the server has rejected a command, and the connection still works. */
-export function isRefused(error: unknown): boolean {
+export function isRejected(error: unknown): boolean {
   const state = fieldOf(error, "severity") === undefined ? "" : String(fieldOf(error, "code"));
   // `40003` is "statement completion unknown"; class XX are internal errors.
   return /^[\dA-Z]{5}$/.test(state) && !/^(?:40003|08|57P|XX)/.test(state);
 }
 
-/** Whether the server does not accept writes any more: after a failover, another one does. */
+/** Whether the server is read-only. After a failover, another server accepts the writes. */
 export function isReadOnlyServer(error: unknown): boolean {
   const code = fieldOf(error, "code");
   return code === "25006" || (code === "0A000" && /recovery|read-only/.test(messageOf(error)));
 }
 
-/** The other side has ended the connection: the server ends, or something between. */
+/** Codes of a connection that the server, or something in between, has ended. */
 const ENDED: readonly string[] = ["57P01", "57P02", "ECONNRESET", "EPIPE"];
 
 const isEnded = (error: unknown): boolean =>
   ENDED.includes(String(fieldOf(error, "code"))) || /^Connection terminated/.test(messageOf(error));
 
-/** Nobody listens there: at an address of the network, or at the file of a socket. */
-const ABSENT: readonly string[] = ["ECONNREFUSED", "ENOENT"];
+/** Codes of an address, or of the file of a socket, on which no server listens. */
+const NO_SERVER_CODES: readonly string[] = ["ECONNREFUSED", "ENOENT"];
 
-/** Why there is no connection, if there may be one soon: the server says that it is starting or ending, or is not there. */
+/** Returns why there is no connection, if a later attempt may succeed: the server is starting, or there is no server. */
 export function absenceOf(error: unknown): "starting" | "absent" | undefined {
   const code = String(fieldOf(error, "code"));
   if (code === "57P03") return "starting";
-  return ABSENT.includes(code) || isEnded(error) ? "absent" : undefined;
+  return NO_SERVER_CODES.includes(code) || isEnded(error) ? "absent" : undefined;
 }
 
-/** A deadlock, and a conflict of versions. */
+/** Codes of a deadlock and of a serialization failure. */
 const CONFLICTS: readonly string[] = ["40P01", "40001"];
 
 /** Whether a transaction has changed nothing, and may succeed if it is tried again, perhaps on another server. */
@@ -41,7 +41,7 @@ export const isUndone = (error: unknown): boolean =>
   (isReadOnlyServer(error.cause) || isEnded(error.cause) || CONFLICTS.includes(String(fieldOf(error.cause, "code"))));
 
 const POSTGRES_ADVICE =
-  "Check that the database runs and can be reached, the rights of the user, and that nobody keeps the tables locked, then try again.";
+  "Check that the database can be reached, that the user has the rights, and that nobody keeps the tables locked. Then try again.";
 
 /** A command that has failed. */
 export interface Attempted {
@@ -52,20 +52,20 @@ export interface Attempted {
   mayBeStored: boolean;
 }
 
-/** `mayBeStored`: unless the server has refused the command. */
+/** Returns the error of a command. A command that the server has rejected is never `mayBeStored`. */
 export function postgresErrorOf(
   cause: unknown,
   location: string,
   { sql, reads, mayBeStored }: Attempted,
 ): StorageError {
-  const init = { location, mayBeStored: mayBeStored && !isRefused(cause), cause };
+  const init = { location, mayBeStored: mayBeStored && !isRejected(cause), cause };
   return createStorageError("postgres", init, { reads, text: rightsAdvice(cause, sql) ?? POSTGRES_ADVICE });
 }
 
 /** SQLSTATE "insufficient_privilege": no grant, or row-level security. */
 const NO_RIGHT = "42501";
 
-/** `ON CONFLICT` and `RETURNING` read the table, as the condition of an update does. */
+/** The rights that each command needs. `ON CONFLICT`, `RETURNING` and the condition of an update read the table. */
 const RIGHTS: Readonly<Record<string, string>> = {
   SELECT: "SELECT",
   INSERT: "INSERT and SELECT",
@@ -73,17 +73,17 @@ const RIGHTS: Readonly<Record<string, string>> = {
   DELETE: "DELETE and SELECT",
 };
 
-/** Classes of SQLSTATE with which a trigger, a constraint or a view refuses a command. */
-const REFUSALS = /^(?:P0|09|22|23|27|38|39|44)/;
+/** Classes of SQLSTATE with which a trigger, a constraint or a view rejects a command. */
+const REJECTIONS = /^(?:P0|09|22|23|27|38|39|44)/;
 
-/** Returns advice about the rights that a command needs on its tables, if the user lacks a right or something refuses the command. */
+/** Returns advice if the user lacks a right on the tables, or if a trigger or a constraint rejects the command. */
 function rightsAdvice(cause: unknown, sql: string): string | undefined {
   const [, verb = ""] = /^\s*(\w+)/.exec(sql) ?? [];
   const rights = RIGHTS[verb];
   const state = String(fieldOf(cause, "code"));
-  if (rights === undefined || !isRefused(cause) || (state !== NO_RIGHT && !REFUSALS.test(state))) return undefined;
+  if (rights === undefined || !isRejected(cause) || (state !== NO_RIGHT && !REJECTIONS.test(state))) return undefined;
   const tables = [...new Set(sql.match(/"(?:[^"]|"")+"\.(?:"(?:[^"]|"")+"|\w+)/g))];
   const where = tables.length > 0 ? ` on ${tables.join(" and ")}` : "";
-  if (state !== NO_RIGHT) return `A trigger or a constraint refuses ${verb}${where}: change it, then try again.`;
+  if (state !== NO_RIGHT) return `A trigger or a constraint rejects ${verb}${where}. Change it, then try again.`;
   return `The user needs ${rights}${where}, USAGE on the schema, and no policy of row-level security that applies to it (BYPASSRLS).`;
 }

@@ -5,11 +5,11 @@ import { valueThat } from "../shared/option.js";
 import { lazy, withCheck } from "../shared/schema.js";
 import { fieldOf } from "../shared/unknown.js";
 import { parseUrl } from "../shared/url.js";
-import { type Query, quoteName, type SqlDatabase } from "./database.js";
+import { quoteName, type SqlDatabase, type SqlQuery } from "./database.js";
 import { createStorageError } from "./storage-failure.js";
 
 /*
- * Where tables are in PostgreSQL: the connection that a caller states, and the schema.
+ * Where the tables are in PostgreSQL: the connection that the caller gives, and the schema.
  */
 
 /** A query as `pg` takes it. */
@@ -20,7 +20,7 @@ export interface PostgresQuery {
   values?: unknown[];
   /** Values are read as strings, so that type parsers of the program have no effect here. */
   types: {
-    /** Returns the parser of a column: here one whose result is the string that the server writes for the value. */
+    /** Returns the parser of a column. Each parser returns the string that the server writes for the value. */
     getTypeParser(type: number): (value: never) => string;
   };
 }
@@ -38,13 +38,13 @@ export interface PostgresQueryable {
 export const isQueryable = (value: unknown): value is PostgresQueryable =>
   typeof fieldOf(value, "query") === "function";
 
-/** True for a `Pool` of `pg`. A `Client` has a `connect()` too, which returns nothing, but no size. */
+/** True for a `Pool` of `pg`. A `Client` also has `connect()`, but no `totalCount`. */
 export const isPostgresPool = (value: unknown): value is Pool =>
   isQueryable(value) && "connect" in value && "totalCount" in value;
 
 /**
- * @throws ConfigurationError for a connection with `binary: true`, which no query can change: `pg` decodes the bytes of binary
- * values as UTF-8, so that numbers become others.
+ * @throws ConfigurationError for a connection with `binary: true`: `pg` decodes binary values as UTF-8, which alters numbers.
+ * A query cannot switch the option off.
  */
 export function assertReadsText(client: PostgresQueryable): void {
   if (fieldOf(client, "binary") !== true) return;
@@ -54,12 +54,12 @@ export function assertReadsText(client: PostgresQueryable): void {
 }
 
 /**
- * Whether a password can stand only where it is removed from what is shown. The driver accepts any string, and names parts of it
- * in its errors.
+ * Whether a password can only be in the part of the address that messages leave out. The driver accepts any string, and quotes
+ * parts of it in its errors.
  */
 function isAddress(text: string): boolean {
   if (/^\/[^/]/.test(text)) return !text.includes("@");
-  // A socket has no host.
+  // The address of a socket has no host, which a URL requires.
   const address = text.replace("@/", "@localhost/");
   const url = parseUrl(address);
   if (!url) return false;
@@ -68,7 +68,6 @@ function isAddress(text: string): boolean {
   return /^(postgres(ql)?|socket):$/.test(protocol) && path.test(pathname) && !/[@;]/.test(search);
 }
 
-/** Where the tables are, as a caller states it. */
 export const postgresPlaceSchema = /* @__PURE__ */ lazy(() =>
   z
     .strictObject({
@@ -86,7 +85,7 @@ export const postgresPlaceSchema = /* @__PURE__ */ lazy(() =>
     }),
 );
 
-/** Host, port and database, without user name and password. */
+/** Returns host, port and database, without user name and password. */
 export function addressOf({ connectionString, pool }: PostgresSource): string {
   const {
     connectionString: url = connectionString,
@@ -99,38 +98,37 @@ export function addressOf({ connectionString, pool }: PostgresSource): string {
   return address ? address.host + address.pathname : "(an address that is not a URL)";
 }
 
-/** Where a database is, as a caller states it: one of both is given. */
+/** The database that the caller gives: exactly one of the two members is set. */
 export interface PostgresSource {
   /** Address of the database, for a pool of its own. */
   connectionString?: string | undefined;
-  /** The caller's pool. */
   pool?: PostgresQueryable | undefined;
 }
 
-/** The schema of the tables, unless the caller names another one: never that of a session's settings. */
+/** The schema of the tables by default. The settings of a session never decide it. */
 const DEFAULT_SCHEMA = "stocklot";
 
-/** The schemas with which a `search_path` begins that nobody has chosen for a tenant. */
+/** The first schema of a `search_path` that was not set for a tenant. */
 const ORDINARY_SCHEMAS = ["", "$user", "public"];
 
 /**
- * The schema for the tables: the given one, or `stocklot`.
+ * Returns the schema for the tables: the given one, or `stocklot`.
  *
- * @param table One of the tables.
- * @throws ConfigurationError when none is given and the `search_path` begins with a schema of its own, as that of a tenant; or
- * when the database cannot store all characters.
- * @throws StorageError with the statement to run when the user may not use the schema.
+ * @param table The name of one of the tables.
+ * @throws ConfigurationError if no schema is given and the `search_path` begins with the schema of a tenant, or if the database
+ * cannot store all characters.
+ * @throws StorageError with the statement to run, if the user may not use the schema.
  */
 export async function usableSchema(
   database: SqlDatabase,
-  query: Query,
+  query: SqlQuery,
   given: string | undefined,
   table: string,
 ): Promise<string> {
   const sql = "SELECT current_setting('search_path') AS path, current_setting('server_encoding') AS encoding";
   const [{ path, encoding } = {}] = await query(sql);
   if (encoding !== "UTF8")
-    throw new ConfigurationError(`PostgreSQL: the encoding of the database must be UTF8, not ${encoding}`);
+    throw new ConfigurationError(`PostgreSQL: the encoding of the database must be UTF8, not ${encoding}.`);
   if (given === undefined) assertOrdinaryPath(String(path));
   const schema = given ?? DEFAULT_SCHEMA;
   const [known] = await query(
@@ -145,30 +143,30 @@ export async function usableSchema(
   throw missingRight(database, `${rights} on the schema ${quoteName(schema)}`, statement);
 }
 
-/** @throws ConfigurationError when a `search_path` begins with another schema than `"$user"` or `public`. */
+/** @throws ConfigurationError if a `search_path` begins with another schema than `"$user"` or `public`. */
 export function assertOrdinaryPath(searchPath: string): void {
   const [, quoted, plain = ""] = /^\s*(?:"((?:[^"]|"")*)"|([^,"]*))/.exec(searchPath) ?? [];
   const first = quoted?.replaceAll('""', '"') ?? plain.trim().toLowerCase();
   if (ORDINARY_SCHEMAS.includes(first)) return;
   throw new ConfigurationError(
     `PostgreSQL: the option schema is required, since the search_path begins with the schema "${first}". ` +
-      `Set schema: "${first}" for tables of its own in that schema, or schema: "${DEFAULT_SCHEMA}" for those that all share.`,
+      `Set schema: "${first}" to use tables in that schema, or schema: "${DEFAULT_SCHEMA}" to share tables with all tenants.`,
   );
 }
 
 /**
- * Creates the schema if there is none. Of several processes that start with the same lock, one continues at a time.
+ * Creates the schema if it does not exist. Processes that start at the same time with the same `lock` continue one by one.
  *
- * @throws StorageError with the statement to run when the user may not create the schema, or nothing in it.
+ * @throws StorageError with the statement to run, if the user may not create the schema, or may not create tables in it.
  */
-export async function createSchema(database: SqlDatabase, query: Query, schema: string, lock: string): Promise<void> {
-  await query("SELECT pg_advisory_xact_lock(hashtext($1))", [lock]);
+export async function createSchema(database: SqlDatabase, run: SqlQuery, schema: string, lock: string): Promise<void> {
+  await run("SELECT pg_advisory_xact_lock(hashtext($1))", [lock]);
   const name = quoteName(schema);
-  const [{ user = "", may } = {}] = await query(
+  const [{ user = "", may } = {}] = await run(
     "SELECT current_user AS user, has_database_privilege(current_database(), 'CREATE') AS may",
   );
   const role = quoteName(String(user));
-  const [known] = await query(
+  const [known] = await run(
     `SELECT has_schema_privilege(oid, 'CREATE') AND has_schema_privilege(oid, 'USAGE') AS usable
     FROM pg_namespace WHERE nspname = $1`,
     [schema],
@@ -186,7 +184,7 @@ export async function createSchema(database: SqlDatabase, query: Query, schema: 
       `CREATE for the schema ${name}, which does not exist yet`,
       `CREATE SCHEMA ${name} AUTHORIZATION ${role};`,
     );
-  await query(`CREATE SCHEMA IF NOT EXISTS ${name}`);
+  await run(`CREATE SCHEMA IF NOT EXISTS ${name}`);
 }
 
 function missingRight({ location }: SqlDatabase, right: string, statement: string) {

@@ -4,12 +4,12 @@ import { ConfigurationError, StorageError } from "../shared/errors/index.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { afterMs, race, sleep, type WaitEnd, whenAborted } from "../shared/time/wait.js";
 import { fieldOf, isObject } from "../shared/unknown.js";
-import type { Query, SqlDatabase, SqlRow, SqlValue, TransactionOptions } from "./database.js";
+import type { SqlDatabase, SqlQuery, SqlRow, SqlValue, TransactionOptions } from "./database.js";
 import {
   type Attempted,
   absenceOf,
   isReadOnlyServer,
-  isRefused,
+  isRejected,
   isUndone,
   postgresErrorOf,
 } from "./postgres-failure.js";
@@ -24,24 +24,24 @@ import {
 
 const TEXT_TYPES: PostgresQuery["types"] = { getTypeParser: () => String };
 
-/** How often a transaction is tried of which nothing was stored, for a reason that lies in others or in the connection. */
-const MAX_ATTEMPTS = 3;
+/** How often a transaction is tried that stored nothing and failed because of other transactions or the connection. */
+const MAX_TRANSACTION_ATTEMPTS = 3;
 const MAX_CONNECTIONS = 4;
 /** How often an idle TCP connection is probed, so that firewalls do not forget it, in ms. */
 const TCP_KEEP_ALIVE_MS = 10_000;
 /** Time limit of one command, in ms. */
 const COMMAND_TIMEOUT_MS = 60_000;
-/** How much longer than the server this side waits for the end of a command, in ms: the server's reason is the better one. */
+/** How much longer than the server this process waits for a command, in ms, so that the server's own error arrives first. */
 const REPLY_TIMEOUT_MARGIN_MS = 5_000;
-/** How long a server may be absent that restarts, in ms. At a wrong address there is none for ever. */
+/** How long a restarting server may be absent, in ms. The limit is short, since a wrong address never has a server. */
 const ABSENT_WAIT_MS = 2_000;
-/** When a connection to a server that is absent or starting is tried again, in ms. */
+/** The delay before the next attempt to connect to a server that is absent or starting, in ms. */
 const START_RETRY_MS = 250;
-/** How long connections may take to say goodbye, in ms. */
+/** How long connections may take to close, in ms. */
 const CLOSE_TIMEOUT_MS = 500;
 
 export interface PostgresOptions extends PostgresSource {
-  /** Whether commands must not write. They also work on a standby server then. */
+  /** Whether commands must not write. Then they also work on a standby server. */
   readOnly?: boolean;
   /**
    * Time limit of the wait for a connection, for a server that starts, and for a lock, in ms.
@@ -53,19 +53,18 @@ export interface PostgresOptions extends PostgresSource {
 }
 
 /**
- * A PostgreSQL database. Every wait has a limit: for a connection, for a lock, for a slow command, for a network that does
- * not respond. Failures are `StorageError`s. Limits are set in each transaction, not in the session, so that a pooler such as
- * pgbouncer can be used; a commit is on the disk of the server when it resolves, whatever `synchronous_commit` the database
- * has. With `row_security = off`, the server reports rows that a policy would hide.
+ * A PostgreSQL database. Failures are `StorageError`s. Every wait has a limit: for a connection, a lock, a slow command, or a
+ * network that does not respond. Settings belong to a transaction, not to the session, so that a pooler such as pgbouncer can
+ * be used. A commit is on the disk of the server when it resolves, whatever `synchronous_commit` the database has. If a policy
+ * would hide rows, the server reports an error instead (`row_security = off`).
  */
 export class PostgresDatabase implements SqlDatabase {
   readonly kind = "postgres";
   readonly location: string;
   readonly #options: PostgresOptions & { waitMs: number };
   #ownPool: Promise<Pool> | undefined;
-  /** The sockets of the own pool. */
   readonly #sockets = new Set<Socket>();
-  /** One per database object, even if several use the same pool. */
+  /** A listener of this object alone, since several objects may use the same pool. */
   readonly #ignorePoolError = () => {};
 
   constructor(options: PostgresOptions) {
@@ -73,7 +72,7 @@ export class PostgresDatabase implements SqlDatabase {
     this.location = addressOf(options);
   }
 
-  async transaction<T>(work: (query: Query) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
+  async transaction<T>(work: (query: SqlQuery) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
     const { reads = this.#options.readOnly ?? false, timeoutMs = COMMAND_TIMEOUT_MS, signal } = options;
     for (let attempt = 1; ; attempt += 1) {
       signal?.throwIfAborted();
@@ -92,7 +91,7 @@ export class PostgresDatabase implements SqlDatabase {
         if (!connection.isLost) await connection.send("ROLLBACK").catch(ignoreError);
         // An idle connection may have been lost unnoticed.
         const isRetried = isUndone(error) || (connection.isLost && !hasBegun);
-        if (!isRetried || attempt === MAX_ATTEMPTS) throw error;
+        if (!isRetried || attempt === MAX_TRANSACTION_ATTEMPTS) throw error;
       } finally {
         client.removeListener("error", ignoreError);
         client.release(connection.isLost);
@@ -101,11 +100,11 @@ export class PostgresDatabase implements SqlDatabase {
   }
 
   /** Runs commands in a transaction that the caller has begun on a connection of its own. */
-  joined(client: PostgresQueryable): Query {
+  joined(client: PostgresQueryable): SqlQuery {
     return new Connection(client, this.location, { reads: false, timeoutMs: COMMAND_TIMEOUT_MS }).query;
   }
 
-  /** Closes the own pool, also connections whose network is silent. The next command opens another. */
+  /** Closes the own pool, including connections whose network is silent. The next command opens another pool. */
   async close(): Promise<void> {
     const pool = this.#ownPool;
     this.#ownPool = undefined;
@@ -130,12 +129,12 @@ export class PostgresDatabase implements SqlDatabase {
       `SET LOCAL idle_in_transaction_session_timeout = ${waitMs}`,
       "SET LOCAL row_security = off",
       "SET LOCAL synchronous_commit = on",
-      // A deferred trigger could undo at the end of the transaction what was read back before.
+      // Otherwise a deferred trigger could undo, at COMMIT, rows that were read back before.
       ...(readOnly ? [] : ["SET CONSTRAINTS ALL IMMEDIATE"]),
     ].join("; ");
   }
 
-  /** Waits for a server that starts. */
+  /** Connects. Waits for a server that is starting or absent. */
   async #connect(reads: boolean, signal: AbortSignal | undefined): Promise<PoolClient> {
     const { waitMs } = this.#options;
     const startedAt = monotonicNowMs();
@@ -156,7 +155,7 @@ export class PostgresDatabase implements SqlDatabase {
     const pool = await this.#pool();
     const connecting = new Promise<PoolClient>((resolve, reject) =>
       pool.connect((error, client) => {
-        // Now, not when the promise is handled: the connection may end in the same moment, which is an event.
+        // The connection may end, which is an event, before the promise is handled.
         client?.on("error", ignoreError);
         if (client) resolve(client);
         else reject(error);
@@ -179,7 +178,7 @@ export class PostgresDatabase implements SqlDatabase {
 
   async #pool(): Promise<Pool> {
     const { pool, connectionString = "", waitMs } = this.#options;
-    // An idle connection that is lost is an event of the pool; without a listener it would end the process.
+    // If an idle connection is lost, the pool emits an event, which would end the process without a listener.
     if (isPostgresPool(pool))
       return pool.removeListener("error", this.#ignorePoolError).on("error", this.#ignorePoolError);
     this.#ownPool ??= openPool(connectionString, waitMs, this.#sockets);
@@ -188,10 +187,10 @@ export class PostgresDatabase implements SqlDatabase {
 }
 
 /**
- * A pool of connections that are opened at the first query, and again after a failure. They do not keep the process alive.
+ * Returns a pool that connects at the first query, and again after a failure. It does not keep the process alive.
  *
- * @param sockets Receives those that are open.
- * @throws ConfigurationError when `pg` is not installed.
+ * @param sockets Receives the open sockets.
+ * @throws ConfigurationError if `pg` is not installed.
  */
 async function openPool(
   connectionString: string,
@@ -216,13 +215,11 @@ async function openPool(
       return socket.once("close", () => sockets.delete(socket));
     },
   });
-  // An idle connection was lost; the next query opens another.
   return pool.on("error", ignoreError);
 }
 
-/** Sends commands on one connection. */
 class Connection {
-  /** True if it has failed, or its reply is not waited for, so that it cannot be used any more. */
+  /** True if the connection has failed, or if nobody waits for its reply any more: it cannot be used again. */
   isLost = false;
 
   constructor(
@@ -231,9 +228,9 @@ class Connection {
     readonly settings: { reads: boolean; timeoutMs: number; signal?: AbortSignal | undefined },
   ) {}
 
-  readonly query: Query = (sql, values = []) => this.send(sql, values);
+  readonly query: SqlQuery = (sql, values = []) => this.send(sql, values);
 
-  /** Sends a command, without `values` also several. `mayBeStored`: it commits what it changes. */
+  /** Sends a command, or several if there are no `values`. `mayBeStored`: whether the command commits changes. */
   async send(text: string, values?: readonly SqlValue[], mayBeStored = false): Promise<SqlRow[]> {
     const { reads, timeoutMs, signal } = this.settings;
     const attempted: Attempted = { sql: text, reads, mayBeStored };
@@ -244,17 +241,17 @@ class Connection {
       const rows = fieldOf(await race(reply, ...waitEnds(timeoutMs + REPLY_TIMEOUT_MARGIN_MS, signal)), "rows");
       return Array.isArray(rows) ? rows.filter((row): row is SqlRow => isObject(row)) : [];
     } catch (error) {
-      this.isLost ||= !isRefused(error) || isReadOnlyServer(error);
+      this.isLost ||= !isRejected(error) || isReadOnlyServer(error);
       if (signal?.aborted && error === signal.reason && !mayBeStored) throw error;
       throw StorageError.is(error) ? error : postgresErrorOf(error, this.address, attempted);
     }
   }
 }
 
-/** The loss of a connection is an event as well as the failure of a command; without a listener it would end the process. */
+/** A lost connection emits an event besides failing its command. Without a listener, the event would end the process. */
 const ignoreError = () => {};
 
-/** A wait ends after a time, and with the signal's reason. */
+/** Returns the two ends of a wait: its time limit, and the signal's abort. */
 const waitEnds = (limitMs: number, signal: AbortSignal | undefined): WaitEnd[] => [
   afterMs(limitMs, () => new Error(`no reply within ${limitMs / 1000} s`)),
   ...(signal ? [whenAborted(signal)] : []),

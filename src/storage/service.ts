@@ -10,16 +10,16 @@ export interface ServiceAccount {
   readonly clientId: string;
 }
 
-/** The service that is recorded in a store. */
+/** The words of a message about a recorded service. */
 interface StoredThing {
-  /** Who asks, for messages. */
+  /** The method that was called. */
   method: string;
   noun: "store" | "plan" | "snapshot" | "copy";
 }
 
 /**
- * Throws a `ConfigurationError` unless what is stored belongs to the service of the client: the same address and client ID, or
- * the same `serviceId`, if the caller has set one. A copy shows what one client may see, so it needs the same client ID, too.
+ * Throws a `ConfigurationError` unless the recorded service is that of the client: with the same address and client ID, or with
+ * the same `serviceId`, if the caller has set one. A copy shows what one client may see, so it always needs the same client ID.
  */
 export function assertSameAccount({ method, noun }: StoredThing, recorded: ServiceAccount, own: ServiceAccount): void {
   const isCopy = noun === "copy";

@@ -7,30 +7,28 @@ export interface SqliteDriver {
   DatabaseSync: new (path: string, options?: { readOnly?: boolean }) => SqliteFile;
 }
 
-/** An open file. */
 export interface SqliteFile {
   exec(sql: string): void;
   prepare(sql: string): SqliteStatement;
   close(): void;
 }
 
-/** A prepared command. */
 export interface SqliteStatement {
   all(...values: SqlValue[]): SqlRow[];
 }
 
-/** Advice if there is no driver. The package works on Node.js 20.19, although its `engines` do not say so. */
+/** The advice if there is no driver. The package works on Node.js 20.19, although its `engines` do not say so. */
 const INSTALL_DRIVER_ADVICE =
   "Use Node.js 22.13 or later, or run npm install @photostructure/sqlite@2 (on Node.js 20 with --engine-strict=false).";
 
 /**
- * The driver of Node.js, or else that of the package.
+ * Returns the driver of Node.js, or else the driver of the package.
  *
- * @throws ConfigurationError when there is none.
+ * @throws ConfigurationError if there is no driver.
  */
 export const findSqliteDriver = async (): Promise<SqliteDriver> => loadNodeDriver() ?? (await loadPackageDriver());
 
-/** The driver of Node.js; `undefined` if this version has none, or only behind a flag. */
+/** Returns the driver of Node.js; `undefined` if this version has no driver, or only behind a flag. */
 export function loadNodeDriver(): SqliteDriver | undefined {
   // Bundlers do not know this module, and an import fails on a Node.js without it.
   const module: unknown = process.getBuiltinModule?.("node:sqlite");
@@ -38,16 +36,16 @@ export function loadNodeDriver(): SqliteDriver | undefined {
 }
 
 /**
- * The driver of the package that users install if Node.js has none.
+ * Returns the driver of the package that users install if Node.js has no driver.
  *
- * @throws ConfigurationError when it is not installed, or version 1 is: that does not close its files.
+ * @throws ConfigurationError if the package is not installed, or is version 1, which does not close its files.
  */
 export async function loadPackageDriver(): Promise<SqliteDriver> {
   const module: unknown = await import("@photostructure/sqlite").catch((cause: unknown) => {
     const { node } = process.versions;
     throw new ConfigurationError(`SQLite: Node.js ${node} has no node:sqlite. ${INSTALL_DRIVER_ADVICE}`, { cause });
   });
-  // Since version 2.0.0 there is `serialize()`. The package exports no version of its own.
+  // Version 2.0.0 and later have `serialize()`. The package does not export its version.
   if (isSqliteDriver(module) && "serialize" in module.DatabaseSync.prototype) return module;
   throw new ConfigurationError(`SQLite: @photostructure/sqlite 1 does not close its files. ${INSTALL_DRIVER_ADVICE}`);
 }

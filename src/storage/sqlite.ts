@@ -4,11 +4,11 @@ import { monotonicNowMs } from "../shared/time/clock.js";
 import { giveTurn } from "../shared/time/turn.js";
 import { sleep } from "../shared/time/wait.js";
 import { fieldOf } from "../shared/unknown.js";
-import type { Query, SqlDatabase, TransactionOptions } from "./database.js";
+import type { SqlDatabase, SqlQuery, TransactionOptions } from "./database.js";
 import { findSqliteDriver, type SqliteDriver, type SqliteFile, type SqliteStatement } from "./sqlite-driver.js";
 import { createStorageError } from "./storage-failure.js";
 
-/** A path, as a caller states it. What SQLite keeps in memory would be gone without an error. */
+/** The path of a file. A database in memory would be lost without an error. */
 export const sqlitePathSchema = () =>
   withCheck(z.string().min(1), (path) =>
     path === ":memory:" || /^file:/i.test(path)
@@ -16,10 +16,10 @@ export const sqlitePathSchema = () =>
       : undefined,
   );
 
-/** How long SQLite itself waits for a lock, in ms. It blocks the event loop meanwhile. */
+/** How long SQLite itself waits for a lock, in ms. This wait blocks the event loop. */
 const BUSY_TIMEOUT_MS = 5;
 
-/** The longest time between two attempts to get a lock, in ms. Random, so that two processes do not keep in step. */
+/** The longest delay between two attempts to get a lock, in ms. Delays are random, so that two processes do not keep in step. */
 const MAX_RETRY_DELAY_MS = 40;
 
 export interface SqliteOptions {
@@ -28,7 +28,7 @@ export interface SqliteOptions {
   /** Whether nothing in the file is changed, not even its journal mode. */
   readOnly?: boolean;
   /**
-   * How long a lock of another process is waited for, in ms.
+   * Time limit of the wait for another process's lock, in ms.
    * @default 30_000
    */
   lockWaitMs?: number;
@@ -40,12 +40,12 @@ export interface SqliteOptions {
  * Opens a database with a write-ahead log, so that others can read while this process writes. A commit waits until it is on
  * the disk. SQLite works synchronously: between two commands the event loop gets its turn.
  *
- * @throws StorageError when the file cannot be opened, or is locked for too long.
- * @throws ConfigurationError when there is no driver.
+ * @throws StorageError if the file cannot be opened, or is locked for too long.
+ * @throws ConfigurationError if there is no driver.
  */
 export async function openSqlite(options: SqliteOptions, signal?: AbortSignal): Promise<SqlDatabase> {
   const { path, readOnly = false, loadDriver = findSqliteDriver } = options;
-  // At first use: not every runtime that loads this has them.
+  // Loaded at first use: some runtimes that load this module do not have them.
   const [driver, fs, { pathToFileURL }] = await Promise.all([loadDriver(), import("node:fs"), import("node:url")]);
   const source: Source = {
     driver,
@@ -61,7 +61,7 @@ export async function openSqlite(options: SqliteOptions, signal?: AbortSignal): 
   );
 
   const transact = async <T>(
-    work: (query: Query) => Promise<T>,
+    work: (query: SqlQuery) => Promise<T>,
     { reads = readOnly, signal: end }: TransactionOptions,
     requestedAt: number,
   ): Promise<T> => {
@@ -83,16 +83,16 @@ export async function openSqlite(options: SqliteOptions, signal?: AbortSignal): 
       } catch {
         // SQLite has rolled back already, as it does when the disk is full.
       }
-      // After an error of the disk, a commit may be found in the log later.
+      // After a disk error during COMMIT, SQLite may still find the commit in its log later.
       if (isUnchanged())
         throw sqliteErrorOf(error, options, reads, isCommitting && !reads && resultCodeOf(error) === SQLITE_IOERR);
     }
-    // Rows that were read may be torn. The next transaction opens the file anew.
+    // Another process has written to the file, so rows may be torn. The next transaction opens the file again.
     opened = undefined;
     file.close();
     throw writtenMeanwhile(path);
   };
-  /** The driver has one connection, so that transactions of this process wait for each other. */
+  /** The end of the last transaction. The driver has one connection, so transactions of this process run one by one. */
   let last: Promise<unknown> = Promise.resolve();
   return {
     kind: "sqlite",
@@ -107,7 +107,7 @@ export async function openSqlite(options: SqliteOptions, signal?: AbortSignal): 
       await last;
       const file = opened?.file;
       try {
-        // The file alone is the database then. Otherwise the log stays, and with it all data.
+        // The file alone is then the database. If this fails, the log stays, with all its data.
         if (!readOnly) file?.exec("PRAGMA wal_checkpoint(TRUNCATE)");
       } catch {
       } finally {
@@ -119,15 +119,15 @@ export async function openSqlite(options: SqliteOptions, signal?: AbortSignal): 
 
 interface OpenedFile {
   file: SqliteFile;
-  query: Query;
-  /** Whether nobody has written the file since it was opened, if SQLite does not find that out itself. */
+  query: SqlQuery;
+  /** Whether nobody has written to the file since it was opened. Always true if SQLite itself notices writes. */
   isUnchanged(): boolean;
 }
 
 /** Where a file is opened from. */
 interface Source {
   driver: SqliteDriver;
-  /** The address of the file for SQLite if nobody writes to it. */
+  /** The address with which SQLite reads only the file itself. It is safe only while nobody writes to the file. */
   address: string;
   /** Returns a value that differs after every write to the file; `undefined` if there is no file, or if it has a log. */
   stamp(): string | undefined;
@@ -140,10 +140,10 @@ function openFile({ driver, address, stamp }: Source, options: SqliteOptions): O
   try {
     return openedFile(openWith(driver, path, options), () => true);
   } catch (error) {
-    // Who may not write into the folder cannot create the files that readers and writers share. Without a log nobody writes,
-    // and the file alone is the database.
-    const isRefused = [SQLITE_CANTOPEN, SQLITE_READONLY].includes(resultCodeOf(error) ?? 0);
-    if (!isRefused || before === undefined || stamp() !== before) throw error;
+    // A user who may not write into the folder cannot create the files that readers and writers share. If there is no log,
+    // nobody writes, and the file alone is the database.
+    const isDenied = [SQLITE_CANTOPEN, SQLITE_READONLY].includes(resultCodeOf(error) ?? 0);
+    if (!isDenied || before === undefined || stamp() !== before) throw error;
     const file = openWith(driver, address, options);
     return openedFile(file, () => stamp() === before);
   }
@@ -209,7 +209,7 @@ const SQLITE_READONLY = 8;
 const SQLITE_IOERR = 10;
 const SQLITE_CANTOPEN = 14;
 
-/** The primary result code of an error of the driver; `undefined` for any other error. Extended codes have it in their lowest byte. */
+/** Returns the primary result code of a driver's error: the lowest byte of an extended code. Otherwise `undefined`. */
 function resultCodeOf(error: unknown): number | undefined {
   const code = fieldOf(error, "errcode");
   return typeof code === "number" ? code & 0xff : undefined;
@@ -220,7 +220,7 @@ const SQLITE_ADVICE =
 const READING_ADVICE =
   "Check that the path is right, that the file and, if there are any, those that end in -wal and -shm may be read, and that no other process keeps it locked.";
 
-/** The `StorageError` for an error of the driver; any other error as it is. */
+/** Returns the `StorageError` for an error of the driver, and any other error unchanged. */
 function sqliteErrorOf(error: unknown, { path }: SqliteOptions, reads: boolean, mayBeStored = false): unknown {
   if (resultCodeOf(error) === undefined) return error;
   const advice = { reads, text: reads ? READING_ADVICE : SQLITE_ADVICE };

@@ -1,35 +1,35 @@
 import { StorageError } from "../shared/errors/index.js";
 import { fieldOf, messageOf } from "../shared/unknown.js";
 
-/** A `StorageError` whose message states what happened, whether the change was stored, and what to do. */
+/** Returns a `StorageError` whose message says what happened, whether the change was stored, and what to do. */
 export function createStorageError(
   storage: "sqlite" | "postgres",
   init: { location: string; mayBeStored: boolean; cause: unknown },
   advice: { reads: boolean; text: string },
 ): StorageError {
   const { location, mayBeStored, cause } = init;
-  // The message of several failed addresses is empty.
+  // If several addresses have failed, the message is empty.
   const happened = messageOf(cause).replace(/\.$/, "") || String(fieldOf(cause, "code"));
   const effect = mayBeStored ? " The change may or may not have been stored." : " The change was not stored.";
   const message = `${storage} ${location}: ${happened}.${advice.reads ? "" : effect} ${advice.text}`;
   const error = new StorageError(message, init);
-  const kind = refusalIn(cause);
-  if (kind) refusals.set(error, kind);
+  const kind = rejectionIn(cause);
+  if (kind) rejections.set(error, kind);
   return error;
 }
 
-/** Whether a refusal will most likely be repeated, or may end by itself, as that of a full disk. */
-export type Refusal = "lasting" | "passing";
+/** How a database rejects a command: most likely again (`lasting`), or for a reason that may end, such as a full disk. */
+export type Rejection = "lasting" | "passing";
 
-/** Which refusal an error stands for. The cause of the error is shown to users without what would identify the refusal. */
-const refusals = new WeakMap<object, Refusal>();
+/** The rejection of each error. The error itself does not show the details that identify it. */
+const rejections = new WeakMap<object, Rejection>();
 
-/** A command that the database has accepted, and that has not done what it must do. */
+/** A command that the database has accepted without doing what the command says. */
 class IneffectiveCommand extends Error {}
 
 /**
- * The error for a command that was accepted, but stored, changed or removed fewer rows than it must, although they are as they
- * were: a trigger or a rule has prevented it.
+ * Returns the error for a command that was accepted but stored, changed or removed fewer rows than it must. No other process
+ * has changed the rows meanwhile, so a trigger or a rule has prevented it.
  */
 export function ineffectiveCommand(
   { kind, location }: { kind: "sqlite" | "postgres"; location: string },
@@ -37,7 +37,7 @@ export function ineffectiveCommand(
   table: string,
 ): StorageError {
   const happened = `${right} had no effect on rows of the table ${table}, without an error`;
-  const text = `A trigger or a rule of that table prevents it. Remove it, or use a user to whom ${right} is allowed.`;
+  const text = `A trigger or a rule of that table prevents it. Remove it, or use a database user who may ${right}.`;
   return createStorageError(
     kind,
     { location, mayBeStored: false, cause: new IneffectiveCommand(happened) },
@@ -45,21 +45,21 @@ export function ineffectiveCommand(
   );
 }
 
-/** Conditions that end by themselves: locks, conflicts, resources, a server that starts, ends or is not the primary one. */
+/** Conditions that end by themselves: locks, conflicts, resources, a server that starts, ends or is not the primary server. */
 const PASSING_STATES = /^(?:08|25006|40|53|55|57|58|XX)/;
-/** Classes of failures in which the server works but refuses this command. */
+/** Passing failures in which the server works but rejects this command. */
 const WORKING_STATES = /^(?:40|53|55|57014|58|XX)/;
 
 /** Results of SQLite that last: no right (3, 8, 23), a damaged file (11, 26), a constraint or a trigger (19), a wrong command (1). */
 const LASTING_RESULTS: readonly number[] = [1, 3, 8, 11, 19, 23, 26];
-/** Codes of failures that may end by themselves: an error of the disk, and a full disk. */
+/** Results of SQLite that may end by themselves: a disk error (10), and a full disk (13). */
 const PASSING_RESULTS: readonly number[] = [10, 13];
 
-/** Whether the database works and refuses the command; `undefined` if it cannot be reached, or is locked. */
-export const refusalOf = (error: unknown): Refusal | undefined =>
-  StorageError.is(error) ? refusals.get(error) : undefined;
+/** Returns how a working database rejects the command; `undefined` if the database cannot be reached, or is locked. */
+export const rejectionOf = (error: unknown): Rejection | undefined =>
+  StorageError.is(error) ? rejections.get(error) : undefined;
 
-function refusalIn(cause: unknown): Refusal | undefined {
+function rejectionIn(cause: unknown): Rejection | undefined {
   if (cause instanceof IneffectiveCommand) return "lasting";
   const result = fieldOf(cause, "errcode");
   if (typeof result === "number") {
@@ -67,7 +67,7 @@ function refusalIn(cause: unknown): Refusal | undefined {
     return PASSING_RESULTS.includes(result & 0xff) ? "passing" : undefined;
   }
   const state = fieldOf(cause, "severity") === undefined ? "" : String(fieldOf(cause, "code"));
-  // Only "the server is in recovery" passes of what is not supported.
+  // 0A000 is "feature not supported". It lasts, unless the reason is a server in recovery.
   if (state === "0A000" && /recovery|read-only/.test(messageOf(cause))) return undefined;
   if (!/^[\dA-Z]{5}$/.test(state)) return undefined;
   if (!PASSING_STATES.test(state)) return "lasting";

@@ -1,39 +1,38 @@
-import type { Query, SqlDatabase, SqlRow, SqlValue } from "./database.js";
+import type { SqlDatabase, SqlQuery, SqlRow, SqlValue } from "./database.js";
 import { ineffectiveCommand } from "./storage-failure.js";
 
-/** Part of a command: `bind` returns the placeholder of a value. */
+/** Returns a part of a command. `bind` returns the placeholder of a value. */
 export type SqlPart = (bind: (value: SqlValue) => string) => string;
 
-/** Values by column. */
 export type SqlFields = Readonly<Record<string, SqlValue>>;
 
 /** An update of the rows that a condition selects. */
 export interface RowsUpdate {
   table: string;
   set: SqlFields;
-  /** A column that is counted up by one, besides. */
+  /** A column that is increased by one as well. */
   increments?: string;
   where: SqlPart;
-  /** The columns that identify the only row which the condition may select; `{}` if the table has a single row. */
+  /** The columns that identify the only row that the condition may select; `{}` if the table has a single row. */
   row?: SqlFields;
-  /** The columns that are returned of each changed row. */
+  /** The columns to return from each changed row. */
   returning?: string;
-  /** Whether it changes all rows that the condition selects, so that it then selects none. Otherwise there is at most one. */
+  /** Whether several rows may be selected. After the update, the condition then selects none. By default, at most one row is. */
   all?: boolean;
 }
 
-/** Twice, since the condition may have become true between two commands. */
-const MAX_ATTEMPTS = 2;
+/** Two, since the condition may become true between the update and the check. */
+const MAX_UPDATE_ATTEMPTS = 2;
 
 /**
- * Compares and sets. Returns the changed rows; none if the condition selects none.
+ * Changes the rows that the condition selects, and reads them again. Returns the changed rows; none if no row was selected.
  *
- * @throws StorageError when the rows that are read afterwards do not show the change, although the condition selected them: to
- * take that for "somebody was faster" would never end.
+ * @throws StorageError if selected rows do not show the change when they are read again. A caller that took this for "another
+ * process was faster" would retry for ever.
  */
 export async function updateRows(
   database: SqlDatabase,
-  query: Query,
+  query: SqlQuery,
   { table, set, increments, where, row = {}, returning = "1 AS one", all = false }: RowsUpdate,
 ): Promise<SqlRow[]> {
   const run = (sqlOf: SqlPart) => {
@@ -59,6 +58,6 @@ export async function updateRows(
     const isOnlyRow = changed.length > 0 && !all;
     // A trigger may have changed the row again: `RETURNING` does not show that.
     if (isOnlyRow ? await isThere(isSet) : !(await isThere(where))) return changed;
-    if (isOnlyRow || attempt === MAX_ATTEMPTS) throw ineffectiveCommand(database, "UPDATE", table);
+    if (isOnlyRow || attempt === MAX_UPDATE_ATTEMPTS) throw ineffectiveCommand(database, "UPDATE", table);
   }
 }

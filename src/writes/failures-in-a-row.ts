@@ -4,14 +4,14 @@ import { isRefusal } from "./refusal.js";
 /** If this many different items fail in a row with the same status, the reason is most likely not in the items. */
 const MAX_FAILURES = 5;
 
-/** Counts items whose writes failed in a row without a refusal by the service, or were refused with 403, with one status. */
+/** Counts different items whose writes failed in a row with one status. A refusal by the service counts only if it is a 403. */
 export class FailuresInARow {
   #status: number | undefined;
   readonly #items = new Set<string>();
 
-  /** Adds how a write for an item ended: its error, if it failed. Returns whether nothing more should be sent. */
+  /** Adds the end of a write for an item: its error, or `undefined`. Returns true if nothing more should be sent. */
   add(item: string, error: unknown): boolean {
-    const status = statusOf(error);
+    const status = failureStatus(error);
     if (status !== this.#status) this.#items.clear();
     this.#status = status;
     if (status === undefined) return false;
@@ -19,7 +19,7 @@ export class FailuresInARow {
   }
 }
 
-function statusOf(error: unknown): number | undefined {
+function failureStatus(error: unknown): number | undefined {
   if (error instanceof OutcomeUnknownError) return error.status;
   if (!(error instanceof ApiError)) return undefined;
   return isRefusal(error) && !(error instanceof PermissionError) ? undefined : error.status;

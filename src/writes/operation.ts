@@ -12,7 +12,7 @@ import { fieldOf } from "../shared/unknown.js";
 /** The writes that an outbox accepts: methods of `client.inventory` and `client.items`. */
 export type OutboxOperation = "receive" | "move" | "issue" | "create" | "update" | "discontinue";
 
-export const OPERATIONS: readonly OutboxOperation[] = ["receive", "move", "issue", "create", "update", "discontinue"];
+export const OUTBOX_OPERATIONS = ["receive", "move", "issue", "create", "update", "discontinue"] as const;
 
 /** Whether a second, identical write changes nothing, unless somebody else has written in between. */
 export const isIdempotent = (operation: OutboxOperation) => operation === "update" || operation === "discontinue";
@@ -39,7 +39,7 @@ export interface OutboxInputs {
   discontinue: ItemReference;
 }
 
-/** The method of an operation; its argument is the input of an entry. */
+/** Returns the method of an operation. The method takes the input of an entry. */
 export function methodOf({ inventory, items }: InventoryClient, operation: OutboxOperation, options: RequestOptions) {
   const methods: { [Operation in OutboxOperation]: (input: OutboxInputs[Operation]) => Promise<unknown> } = {
     receive: (input) => inventory.receive(input, options),

@@ -178,14 +178,14 @@ it("an abort while the beginning of an attempt is being stored leaves the entry 
   const outbox = world.createOutbox({ store, leaseMs: 5_000, settleMs: 1_000 });
   onTestFinished(() => outbox.close());
   await outbox.add({ key: "move", operation: "issue", input: { itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 } });
-  const begin = vi.spyOn(OpenStore.prototype, "begin");
-  onTestFinished(() => begin.mockRestore());
+  const markSending = vi.spyOn(OpenStore.prototype, "markSending");
+  onTestFinished(() => markSending.mockRestore());
   const end = new AbortController();
-  begin.mockImplementationOnce(async function (this: OpenStore, ...given) {
+  markSending.mockImplementationOnce(async function (this: OpenStore, ...given) {
     end.abort(new Error("stop"));
     await sleep(300);
-    begin.mockRestore();
-    return this.begin(...given);
+    markSending.mockRestore();
+    return this.markSending(...given);
   });
   await expect(outbox.run({ signal: end.signal })).rejects.toThrow("stop");
   expect(await outbox.get("move")).toMatchObject({ state: "pending" });

@@ -2,7 +2,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { AuthenticationError, ConfigurationError, PermissionError } from "../../src/index.js";
 import { createOutbox, type OutboxEntryInput } from "../../src/outbox/index.js";
-import { runOutbox } from "../../src/outbox/run.js";
+import { runEntries } from "../../src/outbox/run.js";
 import { OpenStore } from "../../src/outbox/store.js";
 import { InFlight } from "../../src/storage/database.js";
 import { openStore } from "./support/store-spec.js";
@@ -154,7 +154,7 @@ describe("several runs at once", () => {
     const [entry] = await store.next(1, { upTo: 1 });
     const { beat } = await takeOver("crashed");
     if (what === "look-up" && entry)
-      await store.begin(entry, { sender: "crashed", beat, sentAt: Date.now(), clockAheadMs: 0, lastRecNo: null });
+      await store.markSending(entry, { sender: "crashed", beat, sentAt: Date.now(), clockAheadMs: 0, lastRecNo: null });
     const end = new AbortController();
     const methods: string[] = [];
     world.intercept = async (request, send) => {
@@ -173,7 +173,7 @@ describe("several runs at once", () => {
       closed: new AbortController().signal,
       inFlight: new InFlight(),
     };
-    await expect(runOutbox(settings, { signal: end.signal })).rejects.toThrow("was aborted");
+    await expect(runEntries(settings, { signal: end.signal })).rejects.toThrow("was aborted");
     expect(methods).toEqual([what === "write" ? "POST" : "GET"]);
     await store.database.close();
   });

@@ -5,7 +5,7 @@ import { ConfigurationError, StorageError } from "stocklot";
 import { postgresSink } from "stocklot/mirror";
 import { postgresOutboxStore } from "stocklot/outbox";
 import { afterAll, afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import type { Query } from "../../src/storage/database.js";
+import type { SqlQuery } from "../../src/storage/database.js";
 import { PostgresDatabase, type PostgresOptions } from "../../src/storage/postgres.js";
 import { findLeaks } from "../support/leaks.js";
 import { turnsOf } from "../support/loop-time.js";
@@ -18,7 +18,7 @@ afterAll(() => postgres?.close());
 describe.skipIf(!postgres)("a PostgreSQL connection", () => {
   const connectionString = postgres?.url ?? "";
   const table = `storage_${process.pid}`;
-  const insert = (value: number) => (query: Query) => query(`INSERT INTO ${table} VALUES ($1)`, [value]);
+  const insert = (value: number) => (query: SqlQuery) => query(`INSERT INTO ${table} VALUES ($1)`, [value]);
   const values = async () => (await admin.query(`SELECT a FROM ${table} ORDER BY a`)).rows.map(({ a }) => a);
 
   let admin: Client;

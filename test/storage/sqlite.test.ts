@@ -5,7 +5,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { StorageError } from "stocklot";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Query, SqlDatabase } from "../../src/storage/database.js";
+import type { SqlDatabase, SqlQuery } from "../../src/storage/database.js";
 import { openSqlite, type SqliteOptions } from "../../src/storage/sqlite.js";
 import { loadNodeDriver, loadPackageDriver } from "../../src/storage/sqlite-driver.js";
 import { builtProgram } from "../support/built-program.js";
@@ -43,7 +43,7 @@ describe.each(["package", "node"] as const)("an SQLite connection, driver: %s", 
     opened.push(database);
     return database;
   };
-  const insert = (value: number) => (query: Query) => query("INSERT INTO t VALUES ($1)", [value]);
+  const insert = (value: number) => (query: SqlQuery) => query("INSERT INTO t VALUES ($1)", [value]);
   const values = async (connection: SqlDatabase) =>
     (await connection.transaction((query) => query("SELECT a FROM t"))).map(({ a }) => a);
 
@@ -168,7 +168,7 @@ describe.each(["package", "node"] as const)("an SQLite connection, driver: %s", 
   it("reports a full disk, and works again when there is space", async () => {
     const connection = await withTable();
     await connection.transaction((query) => query("PRAGMA max_page_count = 4"));
-    const large = (query: Query) => query("INSERT INTO t VALUES ($1)", ["x".repeat(50_000)]);
+    const large = (query: SqlQuery) => query("INSERT INTO t VALUES ($1)", ["x".repeat(50_000)]);
     const full = connection.transaction(large);
     await expect(full).rejects.toThrow(StorageError);
     await expect(full).rejects.toThrow("database or disk is full. The change was not stored. Check");

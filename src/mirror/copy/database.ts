@@ -1,5 +1,5 @@
 import { ConfigurationError } from "../../shared/errors/index.js";
-import { endingWith, type Query, type SqlDatabase, type SqlRow, type SqlValue } from "../../storage/database.js";
+import { endingWith, type SqlDatabase, type SqlQuery, type SqlRow, type SqlValue } from "../../storage/database.js";
 import { ineffectiveCommand } from "../../storage/storage-failure.js";
 import { updateRows } from "../../storage/update-rows.js";
 import type { MirrorResource } from "../tables.js";
@@ -56,7 +56,7 @@ function copyDatabase(database: SqlDatabase, dialect: Dialect, location: string)
 }
 
 /** @throws StorageError when it has not changed what it must. */
-async function execute(database: SqlDatabase, query: Query, { sql, left, rows, columns }: Statement): Promise<void> {
+async function execute(database: SqlDatabase, query: SqlQuery, { sql, left, rows, columns }: Statement): Promise<void> {
   const asJson = () =>
     JSON.stringify(rows.map((row) => Object.fromEntries(columns?.map((name, index) => [name, row[index]]) ?? [])));
   const isAtOnce = database.kind === "postgres" && columns !== undefined && rows.length > 0;
@@ -68,7 +68,7 @@ async function execute(database: SqlDatabase, query: Query, { sql, left, rows, c
   }
 }
 
-async function namesOfIndexes(query: Query, { nameOf }: Dialect): Promise<string[]> {
+async function namesOfIndexes(query: SqlQuery, { nameOf }: Dialect): Promise<string[]> {
   const sql = `SELECT relname FROM pg_class WHERE relkind = 'i' AND relnamespace =
   (SELECT relnamespace FROM pg_class WHERE oid = to_regclass($1))`;
   return (await query(sql, [nameOf("stocklot_mirror")])).map(({ relname }) => String(relname));
@@ -97,23 +97,23 @@ export interface CopyPlace {
 export function openCopyDatabase(
   database: SqlDatabase,
   use: "write",
-  findPlace: (query: Query) => Promise<CopyPlace>,
+  findPlace: (query: SqlQuery) => Promise<CopyPlace>,
   signal?: AbortSignal,
 ): Promise<CopyDatabase>;
 export function openCopyDatabase(
   database: SqlDatabase,
   use: "read",
-  findPlace: (query: Query) => Promise<CopyPlace>,
+  findPlace: (query: SqlQuery) => Promise<CopyPlace>,
 ): Promise<CopyDatabase | undefined>;
 export async function openCopyDatabase(
   given: SqlDatabase,
   use: "read" | "write",
-  findPlace: (query: Query) => Promise<CopyPlace>,
+  findPlace: (query: SqlQuery) => Promise<CopyPlace>,
   signal?: AbortSignal,
 ): Promise<CopyDatabase | undefined> {
   const database = signal ? endingWith(given, signal) : given;
   try {
-    const open = async (query: Query) => {
+    const open = async (query: SqlQuery) => {
       const found = await findPlace(query);
       if (await isCopy(query, found)) return found;
       if (use === "write") await createCopy(query, found);
@@ -129,7 +129,7 @@ export async function openCopyDatabase(
   return undefined;
 }
 
-async function createCopy(query: Query, { dialect, location, found }: CopyPlace): Promise<void> {
+async function createCopy(query: SqlQuery, { dialect, location, found }: CopyPlace): Promise<void> {
   const taken = RELATIONS.find((name) => found.has(name));
   if (taken !== undefined)
     throw new ConfigurationError(
@@ -138,7 +138,7 @@ async function createCopy(query: Query, { dialect, location, found }: CopyPlace)
   for (const sql of createCopySql(dialect)) await query(sql);
 }
 
-async function isCopy(query: Query, { dialect, location, found }: CopyPlace): Promise<boolean> {
+async function isCopy(query: SqlQuery, { dialect, location, found }: CopyPlace): Promise<boolean> {
   if (!found.has("stocklot_mirror")) {
     if (!found.has("stocklot_state")) return false;
     throw otherVersionError(location);

@@ -1,5 +1,5 @@
 import { checkConfiguration } from "../../shared/schema.js";
-import type { Query, SqlDatabase } from "../../storage/database.js";
+import type { SqlDatabase, SqlQuery } from "../../storage/database.js";
 import { PostgresDatabase } from "../../storage/postgres.js";
 import {
   createSchema,
@@ -55,7 +55,7 @@ export class PostgresSink {
   open(signal?: AbortSignal): Promise<CopyDatabase> {
     const { schema, ...source } = this.#options;
     const database = new PostgresDatabase(source);
-    const findPlace = async (query: Query) => {
+    const findPlace = async (query: SqlQuery) => {
       const place = await placeIn(database, query, schema);
       if (place.found.has("stocklot_mirror")) return place;
       await createSchema(database, query, place.schema, "stocklot mirror");
@@ -74,7 +74,7 @@ export class PostgresSink {
 
 async function placeIn(
   database: SqlDatabase,
-  query: Query,
+  query: SqlQuery,
   given: string | undefined,
 ): Promise<CopyPlace & { schema: string }> {
   const schema = await usableSchema(database, query, given, "stocklot_mirror");

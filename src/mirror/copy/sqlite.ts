@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import * as z from "zod";
 import { checkConfiguration } from "../../shared/schema.js";
-import type { Query, SqlDatabase } from "../../storage/database.js";
+import type { SqlDatabase, SqlQuery } from "../../storage/database.js";
 import { openSqlite, sqlitePathSchema } from "../../storage/sqlite.js";
 import type { SqliteDriver } from "../../storage/sqlite-driver.js";
 import { type CopyDatabase, type CopyPlace, openCopyDatabase } from "./database.js";
@@ -52,7 +52,7 @@ export class SqliteSink {
     return openSqlite({ path: this.#path, readOnly, loadDriver: this.#loadDriver }, signal);
   }
 
-  readonly #findPlace = async (query: Query): Promise<CopyPlace> => {
+  readonly #findPlace = async (query: SqlQuery): Promise<CopyPlace> => {
     const rows = await query("SELECT name FROM sqlite_schema");
     return { dialect: SQLITE_DIALECT, location: this.#path, found: new Set(rows.map(({ name }) => String(name))) };
   };

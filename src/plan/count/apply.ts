@@ -1,7 +1,6 @@
 import { BulkRequests } from "../../bulk/requests.js";
 import { ConnectionError, InputValidationError, PaginationError } from "../../client/index.js";
-import type { HeldOutbox, Outbox } from "../../outbox/for-rooms.js";
-import { parsed, type StoredEntry } from "../../outbox/for-rooms.js";
+import { MAX_TAKEOVERS, type Outbox, parsed, type SenderAccess, type StoredEntry } from "../../outbox/for-rooms.js";
 import type { OutboxEntryInput } from "../../outbox/index.js";
 import { comparableSku } from "../../service/key.js";
 import { callSafely } from "../../shared/time/callback.js";
@@ -16,19 +15,19 @@ import { type BookLot, bookLotOf, type CountGroup, describeMovement, lotsByItem,
 import { readBookLots } from "./snapshot.js";
 
 /*
- * The corrections of a count are differences: sent twice, they would be booked twice, and nothing shows a lost issue. So they
- * go through an outbox. Item by item, while no other process sends:
+ * The corrections of a count are differences: a correction that is sent twice is booked twice, and no list shows an issue whose
+ * response was lost. So they go through an outbox, item by item, while no other process sends:
  *
- *   open     what the outbox has open for the item is sent or found out. Of an earlier application, what was not sent is
+ *   open     the open entries of the item in the outbox are sent or looked up. Entries that an earlier `apply` did not send are
  *            canceled
- *   read     the lots of the item. A group without entries whose lots are those of the plan is due. Any other is stale, as all
- *            are if something is still open for the item, or if the lots could not be read within ten minutes, twice. Five
- *            such items in a row end the application
- *   add      the writes of all due groups enter the outbox, in one transaction. No other sender sends them
+ *   read     the lots of the item are read. A group that has no entries yet is due if its lots are those of the plan, otherwise
+ *            stale. All such groups are stale if the item still has an open entry, or if reading took more than ten minutes,
+ *            twice. Five such slow items in a row end the call
+ *   add      the writes of all due groups enter the outbox in one transaction. Only this sender may send them
  *   run      they are sent, at most ten minutes after the reading
- *   cancel   what could not be sent by then
+ *   cancel   writes that could not be sent by then are canceled
  *
- * A group with entries is never added again: it is reported by their states.
+ * A group with entries is never added again. The report shows it by the states of its entries:
  *
  *   any entry           the group
  *   unknown, sending,   unknown
@@ -37,20 +36,20 @@ import { readBookLots } from "./snapshot.js";
  *   canceled            canceled
  *   all applied         applied
  *
- * If the service does not sort lots, the whole warehouse is read for all items that follow, again when the reading is old.
+ * If the service does not sort lots, one reading of the whole warehouse serves all items that follow, until it is too old.
  */
 
-/** What `plan.apply` of a stock count did. Groups are reported with the reason. */
+/** The result of `plan.apply` for a stock count. Each group that is not applied has a reason. */
 export interface CountPlanReport {
   /** Number of groups that were corrected. */
   applied: number;
-  /** Somebody has moved the stock since the plan. Nothing was written. */
+  /** Groups whose stock somebody has moved since the plan. Nothing was written. */
   stale: ReportedGroup[];
-  /** The service refused a write. */
+  /** Groups with a write that the service refused. */
   rejected: ReportedGroup[];
-  /** A write may or may not have been applied. A person must decide, see `outbox.resolve`. */
+  /** Groups with a write that may or may not have been applied. A person must decide, see `outbox.resolve`. */
   unknown: ReportedGroup[];
-  /** A write could not be sent in time, and never will be. */
+  /** Groups with a write that could not be sent in time, and never will be. */
   canceled: ReportedGroup[];
   /** Requests sent, token requests excluded. */
   requests: number;
@@ -58,18 +57,15 @@ export interface CountPlanReport {
   durationMs: number;
 }
 
-/** The part of their age at which lots are read again: the writes take the rest. */
+/** The share of `MAX_AGE_MS` after which the warehouse is read again. The writes need the rest. */
 const READ_AGAIN_SHARE = 0.6;
-
-/** How often an item is begun again because another process took over meanwhile. */
-const MAX_INTERRUPTIONS = 5;
 
 type CountApplyOptions = PlanApplyOptions & { outbox: Outbox };
 
 export const applyCountPlan = (content: CountPlanContent, options: CountApplyOptions): Promise<CountPlanReport> =>
   new CountApplication(content, options).apply();
 
-/** What was read of an item, and when, by the monotonic clock. */
+/** The lots of an item, and when they were read, by the monotonic clock. */
 interface LotReading {
   lots: readonly BookLot[];
   readAt: number;
@@ -82,7 +78,7 @@ class CountApplication {
   readonly #reader: BulkRequests;
   readonly #failures = new FailuresInARow();
   readonly #slowItems = new SlowItems();
-  /** Whether one look at the lots serves all items: the service does not sort them. */
+  /** Whether one reading of the warehouse serves all items, since the service does not sort lots. */
   #isShared = false;
   /** All lots of the warehouse, if they were read. */
   #warehouse: { lots: ReadonlyMap<string, readonly BookLot[]>; readAt: number } | undefined;
@@ -110,42 +106,42 @@ class CountApplication {
     const waiting = [...groupBy(this.#content.changes, ({ itemID }) => comparableSku(itemID)).values()];
     for (let interruptions = 0; waiting.length > 0; ) {
       const left = waiting.length;
-      await outbox.hold("plan.apply", signal ?? undefined, (held) => this.#applyItems(waiting, held));
+      await outbox.whileSender("plan.apply", signal ?? undefined, (access) => this.#applyItems(waiting, access));
       interruptions = waiting.length < left ? 0 : interruptions + 1;
-      if (interruptions < MAX_INTERRUPTIONS) continue;
+      if (interruptions < MAX_TAKEOVERS) continue;
       throw new ConnectionError(
-        `plan.apply: another process took over the outbox ${MAX_INTERRUPTIONS} times before anything was added for item ${waiting[0]?.[0]?.itemID}. Apply the plan again when no other process sends.`,
+        `plan.apply: other processes took over the outbox ${MAX_TAKEOVERS} times before anything was added for item ${waiting[0]?.[0]?.itemID}. Apply the plan again when no other process sends.`,
       );
     }
     return { ...this.#report, durationMs: monotonicNowMs() - startedAt };
   }
 
-  /** One item, or all that are left if one look at the lots serves them. If the lock is lost, those that are left are begun again. */
-  async #applyItems(waiting: CountChange[][], held: HeldOutbox): Promise<void> {
-    // Others may have sent something since.
+  /** Applies one item, or all that are left if one reading serves them. After a lost lock, the items that are left begin again. */
+  async #applyItems(waiting: CountChange[][], access: SenderAccess): Promise<void> {
+    // Other processes may have sent something since the last reading.
     this.#warehouse = undefined;
     do {
       const [groups = []] = waiting;
-      const stale = await this.#applyItem(groups, held);
+      const stale = await this.#applyItem(groups, access);
       if (!stale) return;
       waiting.shift();
       await this.#collect(groups, stale);
-    } while (waiting.length > 0 && this.#isShared && !held.signal.aborted);
+    } while (waiting.length > 0 && this.#isShared && !access.signal.aborted);
   }
 
-  /** Returns why groups are stale; `undefined` if it was interrupted before anything was added. */
+  /** Returns why groups are stale; `undefined` if the lock was lost before anything was added. */
   async #applyItem(
     groups: readonly CountChange[],
-    held: HeldOutbox,
+    access: SenderAccess,
   ): Promise<ReadonlyMap<CountChange, string> | undefined> {
     const itemID = groups[0]?.itemID ?? "";
     const stale = new Map<CountChange, string>();
-    const sent = await held.runItem(itemID, Infinity, this.#failures);
+    const sent = await access.runItem(itemID, Infinity, this.#failures);
     this.#report.requests += sent;
     const isNew = new Set<CountChange>();
     for (const group of groups) if ((await this.#entriesOf(group)).length === 0) isNew.add(group);
     if (isNew.size === 0) return stale;
-    if (held.signal.aborted) return undefined;
+    if (access.signal.aborted) return undefined;
     const open = await this.#openEntry(itemID);
     const reading = await this.#readLotsInTime(itemID, sent > 0);
     this.#slowItems.add(itemID, reading === undefined);
@@ -157,11 +153,11 @@ class CountApplication {
       if (reason === undefined) added.push(...(this.#writes.get(group) ?? []));
       else stale.set(group, `moved since the plan (${reason}): count again`);
     }
-    if (held.signal.aborted) return undefined;
+    if (access.signal.aborted) return undefined;
     if (added.length === 0) return stale;
     try {
-      await held.addBound(added);
-      this.#report.requests += await held.runItem(itemID, reading.readAt + MAX_AGE_MS, this.#failures);
+      await access.addBound(added);
+      this.#report.requests += await access.runItem(itemID, reading.readAt + MAX_AGE_MS, this.#failures);
     } finally {
       await this.#cancelUnsent(added);
     }
@@ -171,11 +167,11 @@ class CountApplication {
   async #collect(groups: readonly CountChange[], stale: ReadonlyMap<CountChange, string>): Promise<void> {
     for (const group of groups) {
       const reason = stale.get(group);
-      if (reason !== undefined) this.#report.stale.push({ ...nameOf(group), reason });
+      if (reason !== undefined) this.#report.stale.push({ ...countGroupOf(group), reason });
       else {
-        const { outcome, why } = outcomeOf(await this.#entriesOf(group));
+        const { outcome, why } = groupOutcome(await this.#entriesOf(group));
         if (outcome === "applied") this.#report.applied += 1;
-        else this.#report[outcome].push({ ...nameOf(group), reason: why });
+        else this.#report[outcome].push({ ...countGroupOf(group), reason: why });
       }
     }
     this.#done += groups.length;
@@ -188,7 +184,7 @@ class CountApplication {
     return [...(await this.#options.outbox.read((store) => store.getMany(writes))).values()];
   }
 
-  /** Another write of the item that may move the stock after it was read. */
+  /** Describes another write of the item that may still move its stock. */
   async #openEntry(itemID: string): Promise<string | undefined> {
     for (const state of ["pending", "sending", "unknown"] as const)
       for await (const { key } of this.#options.outbox.entries({ item: itemID, state }))
@@ -196,7 +192,7 @@ class CountApplication {
     return undefined;
   }
 
-  /** `undefined` if the lots were too old when they were complete, twice. */
+  /** Reads the lots of an item. Returns `undefined` if two readings took too long. */
   async #readLotsInTime(itemID: string, isChanged: boolean): Promise<LotReading | undefined> {
     for (const isOutdated of [isChanged, true]) {
       const reading = await this.#readLots(itemID, isOutdated);
@@ -205,7 +201,7 @@ class CountApplication {
     return undefined;
   }
 
-  /** The lots of an item; those of the whole warehouse if the service does not sort. `isChanged`: something was sent for it just now. */
+  /** Reads the lots of an item, or of the warehouse if the service does not sort. `isChanged`: the last reading is outdated. */
   async #readLots(itemID: string, isChanged: boolean): Promise<LotReading> {
     const { client, options } = this.#reader;
     const { wid } = this.#content;
@@ -226,20 +222,20 @@ class CountApplication {
     return { readAt: this.#warehouse?.readAt ?? readAt, lots: this.#warehouse?.lots.get(comparableSku(itemID)) ?? [] };
   }
 
-  /** What could not be sent must not be sent later, when the lots have moved. */
+  /** Cancels writes that were not sent. Later, the lots may have moved. */
   async #cancelUnsent(added: readonly OutboxEntryInput[]): Promise<void> {
     const { outbox } = this.#options;
     for (const { key } of added) {
       if ((await outbox.get(key))?.state !== "pending") continue;
       await outbox.cancel(key).catch((error) => {
-        // Another process has taken over, and was faster.
+        // Another process has taken over and canceled the write first.
         if (!(error instanceof InputValidationError)) throw error;
       });
     }
   }
 }
 
-const nameOf = ({ itemID, spot, serial }: CountChange): CountGroup => ({
+const countGroupOf = ({ itemID, spot, serial }: CountChange): CountGroup => ({
   itemID,
   ...(spot !== undefined && { spot }),
   ...(serial !== undefined && { serial }),
@@ -254,8 +250,8 @@ const writesOf = (change: CountChange, key: string): OutboxEntryInput[] =>
 
 const WORST_FIRST = ["unknown", "sending", "pending", "rejected", "canceled"];
 
-/** What became of a group: the worst of its entries. */
-function outcomeOf(entries: readonly StoredEntry[]): {
+/** Returns what became of a group: the worst state of its entries. */
+function groupOutcome(entries: readonly StoredEntry[]): {
   outcome: "applied" | "rejected" | "canceled" | "unknown";
   why: string;
 } {

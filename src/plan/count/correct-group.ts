@@ -6,7 +6,7 @@ import type { CountedGroup } from "./counted.js";
 import type { CountChange } from "./document.js";
 import { type BookLot, type CountGroup, differenceOf, isSameQuantity, sumOf } from "./group.js";
 
-/** A counted group whose quantity is not that of its lots, or whose item may not exist. */
+/** A counted group whose quantity differs from that of its lots, or whose item may not exist. */
 export interface DifferingGroup {
   row: CountedGroup;
   /** The lots of the group, the oldest first. */
@@ -15,20 +15,20 @@ export interface DifferingGroup {
   itemLots: readonly BookLot[];
 }
 
-/** How the corrections of a count are booked. */
-interface Booking {
+/** The warehouse and the reason codes of the corrections. */
+interface CorrectionSettings {
   wid: number;
   reasonCodes: { surplus: number; shortage: number };
 }
 
 /**
- * The correction of a group, or why there can be none; `undefined` if none is needed. `level`: the stock level of the
- * item in the warehouse, if the service lists one.
+ * Returns the correction of a group, or the reason why the group is blocked; `undefined` if no correction is needed. `level`: the
+ * stock level of the item in the warehouse, if the service lists one.
  */
 export function correctGroup(
   group: DifferingGroup,
   { item, level }: { item: Item | undefined; level: StockLevel | undefined },
-  booking: Booking,
+  settings: CorrectionSettings,
 ): CountChange | { blocked: string } | undefined {
   const { row, lots, itemLots } = group;
   if (!item) return { blocked: "the item does not exist" };
@@ -57,8 +57,8 @@ export function correctGroup(
     uOM: item.uOM ?? "",
     lots,
     writes: isSurplus
-      ? [receiptOf(group, itemID, difference, booking)]
-      : issuesOf(lots, itemID, difference.abs(), booking),
+      ? [receiptOf(group, itemID, difference, settings)]
+      : issuesOf(lots, itemID, difference.abs(), settings),
   };
 }
 
@@ -76,7 +76,7 @@ function commonProblems({ lots, itemLots }: DifferingGroup, item: Item, level: S
   return problems;
 }
 
-/** A bin in another spelling would be a second bin. */
+/** Returns the bin or the serial that is spelled otherwise in the lots: its other spelling would be a second bin. */
 export function misspellings({ spot, serial }: CountGroup, lots: readonly BookLot[]): string[] {
   return [
     ...otherSpelling("bin", spot, new Set(lots.map((lot) => lot.spot))),
@@ -110,11 +110,16 @@ function surplusProblems(group: DifferingGroup): string[] {
 const shortageProblems = (level: StockLevel | undefined): string[] =>
   level && level.packed !== 0 ? [`${level.packed} are packed for shipment`] : [];
 
-/** Where a surplus may belong: the bin of the row, or those of the item. */
+/** Returns the bins that a surplus may belong to: the bin of the row, or the bins of the item. */
 const binsOf = ({ row, itemLots }: DifferingGroup): string[] =>
   row.spot === undefined ? [...new Set(itemLots.map((lot) => lot.spot))] : [row.spot];
 
-function receiptOf(group: DifferingGroup, itemID: string, units: Big, { wid, reasonCodes }: Booking): ReceiveInput {
+function receiptOf(
+  group: DifferingGroup,
+  itemID: string,
+  units: Big,
+  { wid, reasonCodes }: CorrectionSettings,
+): ReceiveInput {
   const [spot] = binsOf(group);
   const { serial } = group.row;
   return {
@@ -127,8 +132,13 @@ function receiptOf(group: DifferingGroup, itemID: string, units: Big, { wid, rea
   };
 }
 
-/** Issues of single lots, the oldest first. */
-function issuesOf(lots: readonly BookLot[], itemID: string, units: Big, { wid, reasonCodes }: Booking): IssueInput[] {
+/** Returns the issues of single lots, the oldest lot first. */
+function issuesOf(
+  lots: readonly BookLot[],
+  itemID: string,
+  units: Big,
+  { wid, reasonCodes }: CorrectionSettings,
+): IssueInput[] {
   let left = units;
   return lots.flatMap((lot) => {
     const taken = left.lt(lot.units) ? left : new Big(lot.units);

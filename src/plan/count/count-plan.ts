@@ -17,17 +17,17 @@ export interface CountPlanApplyOptions extends PlanApplyOptions {
   outbox: Outbox;
 }
 
-const applyOptionsSchema = /* @__PURE__ */ lazy(() =>
+const countApplyOptionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     ...applyOptionsShape(),
-    outbox: objectWithMethodsSchema<Outbox>(["hold"], "must be an Outbox"),
+    outbox: objectWithMethodsSchema<Outbox>(["whileSender"], "must be an Outbox"),
   }),
 );
 
-/** To find the lots of one item usually costs at most this many requests. */
+/** Usually, finding the lots of one item takes at most this many requests. */
 const REQUESTS_PER_ITEM = 5;
 
-function requestsOf({ changes }: CountPlanContent): number {
+function requestsForCount({ changes }: CountPlanContent): number {
   const writes = changes.reduce((sum, change) => sum + change.writes.length, 0);
   return writes + REQUESTS_PER_ITEM * new Set(changes.map(({ itemID }) => itemID)).size;
 }
@@ -38,23 +38,23 @@ function requestsOf({ changes }: CountPlanContent): number {
  * @experimental
  */
 export class CountPlan extends Plan<CountPlanCounts, CountChange, BlockedGroup> {
-  /** What is planned. */
+  /** The kind of the plan. */
   readonly kind = "count";
   readonly #content: CountPlanContent;
 
   /** @internal */
   constructor(content: CountPlanContent, client?: InventoryClient) {
-    super(content, { requests: requestsOf(content), textOf: (limit) => countPlanText(content, limit), client });
+    super(content, { requests: requestsForCount(content), textOf: (limit) => countPlanText(content, limit), client });
     this.#content = content;
   }
 
   /**
-   * Sends the writes, item by item, as the sender of the outbox: while another process sends, it waits. The lots of the item
-   * are read right before; if they are no longer those of the plan, or the outbox has something open for the item, its groups
-   * are `stale`. The writes are sent only while this call runs, at most ten minutes after the reading.
+   * Sends the writes, item by item, as the sender of the outbox. While another process sends, the call waits. The lots of each
+   * item are read right before. If they are no longer the lots of the plan, or if the outbox has an open entry of the item, its
+   * groups are `stale`. Writes are sent only while this call runs, at most ten minutes after the reading.
    *
-   * After a crash, apply the plan again with the same outbox: a group whose writes were added is not written again, but
-   * reported. All writes of the warehouse must go through this one outbox.
+   * After a crash, apply the plan again with the same outbox. A group whose writes were added before is only reported. All
+   * writes of the warehouse must go through this one outbox.
    *
    * @throws ConfigurationError if the plan belongs to another service, or if the outbox has no client.
    * @throws InputValidationError if an option is wrong or missing.
@@ -62,7 +62,7 @@ export class CountPlan extends Plan<CountPlanCounts, CountChange, BlockedGroup> 
    * @throws the reason of the `signal`; a `DOMException` named `AbortError` if the outbox is closed.
    */
   async apply(options: CountPlanApplyOptions): Promise<CountPlanReport> {
-    const given = checkMethodOptions("plan.apply", applyOptionsSchema, options);
+    const given = checkMethodOptions("plan.apply", countApplyOptionsSchema, options);
     const { client, outbox, signal } = given;
     const name = { method: "plan.apply", noun: "plan" } as const;
     assertSameAccount(name, this.#content.service, accountOf(client));

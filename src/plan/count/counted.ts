@@ -7,7 +7,7 @@ import { checkOf, isSameCheck } from "./check.js";
 import { type BookLot, type CountGroup, describeGroup, isInGroup } from "./group.js";
 import { MistakableGroups } from "./mistakable.js";
 
-/** What people counted. `null` and `undefined` are a missing field. */
+/** A line of a count. A field that is `null` or `undefined` is missing. */
 export interface CountedRow {
   /** SKU of the item. */
   itemID: string;
@@ -24,18 +24,18 @@ export interface CountedRow {
   /** Quantity, at least 0, in the item's unit of measure. */
   counted: number;
   /**
-   * The letters that the sheet of `stocklot count snapshot` shows for item, bin and serial. A row whose letters are those of
-   * another group is wrong: a spreadsheet has rewritten it. They are required if the snapshot has another group that a
-   * spreadsheet may have turned into this one, such as item `007` beside item `7`, and no row of the same sheet counts it.
+   * The letters that the sheet of `stocklot count snapshot` shows for item, bin and serial. If they do not fit the row, the row
+   * is wrong: a spreadsheet has rewritten it. They are required if a spreadsheet may have turned another group of the snapshot
+   * into this group, such as item `007` into item `7`, and no row of the same sheet counts that other group.
    * @default not checked
    */
   check?: string | null | undefined;
 }
 
-/** A row, checked. */
+/** A checked row. */
 export interface CountedGroup extends CountGroup {
   counted: number;
-  /** The sheet that it is from: 0 for the first one. */
+  /** The index of its sheet, from 0. */
   sheet: number;
 }
 
@@ -49,7 +49,7 @@ const rowSchema = /* @__PURE__ */ lazy(() =>
   }),
 );
 
-/** Where rows come from, and what they are compared with. */
+/** How rows are read, and what they are compared with. */
 interface CountedSource {
   signal: AbortSignal | null | undefined;
   /** The lots of the snapshot. */
@@ -58,14 +58,13 @@ interface CountedSource {
   sheetOf: (index: number) => number;
 }
 
-/** The rows of all sheets. */
 interface CountedRows {
   rows: CountedGroup[];
-  /** Rows of groups that the snapshot does not have, each with one that it has and that the row may have been. */
+  /** Rows of groups that the snapshot does not have, each with a group of the snapshot that the row may have been. */
   mistakable: ReadonlyMap<CountedGroup, CountGroup>;
 }
 
-/** Reads and checks all rows. Throws one `InputValidationError` that lists every wrong one. */
+/** Reads and checks all rows. Throws one `InputValidationError` that lists every wrong row. */
 export async function readCountedRows(
   counted: Iterable<unknown> | AsyncIterable<unknown>,
   { signal, known, sheetOf }: CountedSource,
@@ -108,13 +107,13 @@ export async function readCountedRows(
 }
 
 const describeMissingCheck = (other: CountGroup) =>
-  `is missing, so that nobody knows whether a spreadsheet has changed the row: it may have been ${describeGroup(other)}, which is not counted. Write the letters of the sheet that was printed, or count that one in the same sheet, too`;
+  `is missing, and a spreadsheet may have changed the row: it may have been ${describeGroup(other)}, which is not counted. Write the letters of the sheet that was printed, or count that group in the same sheet, too`;
 
 const withCheckOf = (group: Required<CountGroup>) => [checkOf(group), group] as const;
 
 const FIELDS = ["itemID", "spot", "serial"] as const;
 
-/** A row whose letters are not its own; `undefined` if they are, or if it has none. The letters tell what it was. */
+/** Describes a row whose letters do not fit, and what it was. Returns `undefined` if they fit, or if the row has no letters. */
 function describeRewritten(
   row: CountGroup,
   check: string,
@@ -124,7 +123,7 @@ function describeRewritten(
   if (check.trim() === "" || isSameCheck(check, checkOf(row))) return undefined;
   const printed = groupOfCheck.get(check.trim().toLowerCase());
   if (!printed) {
-    const message = `"${check}" are not the letters of ${describeGroup(row)}: take the row as it is in the sheet that was printed`;
+    const message = `"${check}" are not the letters of ${describeGroup(row)}. Write the row as it is in the sheet that was printed`;
     return { path: [index, "check"], message };
   }
   const changed = FIELDS.filter((field) => (row[field] ?? "") !== printed[field]);
@@ -134,7 +133,7 @@ function describeRewritten(
   return { path: [index, changed[0] ?? "check"], message };
 }
 
-/** Whether two rows may count the same stock of an item: a row without a bin or a serial counts all of them. */
+/** Whether two rows may count the same stock of an item. A row without a bin or a serial counts all bins or serials. */
 export const overlap = (one: CountGroup, other: CountGroup): boolean =>
   overlapIn(one.spot, other.spot) && overlapIn(one.serial, other.serial);
 

@@ -46,16 +46,16 @@ export interface CountPlanCounts {
   unchanged: number;
   /** Groups that cannot be corrected, see `plan.blocked`. */
   blocked: number;
-  /** Groups of the snapshot, lines of its sheet, that no row counts. They stay as they are. */
+  /** Groups of the snapshot (lines of its sheet) that no row counts. They stay as they are. */
   notCounted: number;
   /**
-   * How many record numbers since the snapshot, up to the highest that is known, no lot in the list has: lots that came and were
-   * used up, or left the client's scope. `null` if the service cannot list what was modified since.
+   * Record numbers since the snapshot, up to the highest known number, that no listed lot has. Their lots came and were used up,
+   * or left the client's warehouses. `null` if the service cannot list the lots that were modified since.
    */
   missingRecNos: number | null;
 }
 
-/** What the plan of a stock count contains. */
+/** The content of a count plan. */
 export interface CountPlanContent extends PlanHead<"count"> {
   /** Warehouse ID. */
   wid: number;

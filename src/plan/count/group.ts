@@ -6,13 +6,13 @@ import { DUST, isInStock, type Lot } from "../../service/lot.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { groupBy } from "../group-by.js";
 
-/** What is counted together: the stock of an item in one bin, or in all bins of the warehouse. */
+/** Stock that is counted together: an item in one bin, or in all bins of the warehouse. */
 export interface CountGroup {
   /** SKU of the item. */
   itemID: string;
-  /** Bin; an empty string is the bin without a name. Missing: all bins together. */
+  /** Bin; an empty string is the bin without a name. If missing, all bins together. */
   spot?: string;
-  /** Serial number; an empty string means lots without one. Missing: all serials together. */
+  /** Serial number; an empty string means lots without a serial. If missing, all serials together. */
   serial?: string;
 }
 
@@ -41,13 +41,13 @@ const BOOK_FIELDS = [
   "jobID",
 ] as const satisfies readonly (keyof Lot)[];
 
-/** A lot in the books of the service: the part that matters in a count. */
+/** The fields of a lot that matter in a count. */
 export type BookLot = Pick<Lot, (typeof BOOK_FIELDS)[number]>;
 
 const isSameField = (name: keyof BookLot, one: BookLot, other: BookLot): boolean =>
   name === "units" ? isSameQuantity(one.units, other.units) : (one[name] ?? "") === (other[name] ?? "");
 
-/** A lot that is in stock; `undefined` for others. A service that does not conform may leave out fields. */
+/** Returns the fields of a lot that is in stock; otherwise `undefined`. Fields that the service leaves out are empty. */
 export function bookLotOf(lot: Lot): BookLot | undefined {
   if (!isInStock(lot)) return undefined;
   const fields = BOOK_FIELDS.map((name) => [name, lot[name] ?? fieldOf(LEFT_OUT, name)]);
@@ -57,7 +57,7 @@ export function bookLotOf(lot: Lot): BookLot | undefined {
 const EMPTY = { spot: "", received: "", serial: "", associate: "" };
 const LEFT_OUT = { ...EMPTY, serial2: null, rFIDTag: null, hold: false, jobID: 0 };
 
-/** Lots by the comparable SKU of their item. */
+/** Groups lots by the comparable SKU of their item. */
 export const lotsByItem = <L extends Pick<Lot, "shortID">>(lots: Iterable<L>): Map<string, L[]> =>
   groupBy(lots, ({ shortID }) => comparableSku(shortID));
 
@@ -65,7 +65,7 @@ export const lotsByItem = <L extends Pick<Lot, "shortID">>(lots: Iterable<L>): M
 export const isInGroup = ({ spot, serial }: CountGroup, lot: Pick<Lot, "spot" | "serial">): boolean =>
   (spot === undefined || (lot.spot ?? "") === spot) && (serial === undefined || (lot.serial ?? "") === serial);
 
-/** The lots of a group among those of its item, the oldest first. */
+/** Returns the lots of a group among the lots of its item, the oldest first. */
 export function lotsOfGroup(group: CountGroup, lots: readonly BookLot[] = []): BookLot[] {
   const members = lots.filter((lot) => isInGroup(group, lot));
   return members.sort((one, other) => receivedAt(one) - receivedAt(other) || one.recNo - other.recNo);
@@ -73,7 +73,7 @@ export function lotsOfGroup(group: CountGroup, lots: readonly BookLot[] = []): B
 
 const receivedAt = ({ received }: BookLot): number => serviceTimeMs(received) ?? 0;
 
-/** What is known of a movement besides the lots before and after it. */
+/** The facts about a movement besides the lots before and after. */
 interface MovementFacts {
   wid: number;
   /** When the lots were read before: ISO 8601. */
@@ -82,7 +82,7 @@ interface MovementFacts {
   modified?: readonly Lot[];
 }
 
-/** How the lots of a group have changed, in words: which lot, where and when; `undefined` if they are the same. */
+/** Describes how the lots of a group have changed: which lot, where and when. Returns `undefined` if they are the same. */
 export function describeMovement(
   before: readonly BookLot[],
   after: readonly BookLot[],
@@ -101,7 +101,7 @@ export function describeMovement(
       ),
   ];
   const [first] = modified;
-  // It looks as before.
+  // A lot was modified and looks as before.
   if (changes.length === 0 && first) changes.push(describeModified(first));
   if (changes.length === 0) return undefined;
   const more = changes.length - MAX_NAMED_CHANGES;
@@ -131,19 +131,19 @@ function describeLotChange(before: BookLot, after: BookLot | undefined, modified
 const describeModified = (lot: Lot) =>
   `lot ${lot.recNo}, now in warehouse ${lot.wID}, ${binName(lot.spot)}, was modified${modifiedAt(lot)}`;
 
-/** The document does not show the field, though lists can be filtered by it. */
+/** Reads `modified`, which the document does not show in lots, though lists can be filtered by it. */
 function modifiedAt(lot: Lot): string {
   const modified = fieldOf(lot, "modified");
   return typeof modified === "string" && modified !== "" ? ` at ${modified}` : "";
 }
 
-/** A service may add in floating point: a smaller share of a quantity is no difference. */
+/** The share of a quantity up to which a difference does not count: a service may add in floating point. */
 const TOLERANCE = 1e-13;
 
 export const sumOf = (records: readonly { units: number }[]): Big =>
   records.reduce((sum, { units }) => sum.plus(units), new Big(0));
 
-/** Counted minus book quantity; 0 if they are equal. */
+/** Returns counted minus book quantity; 0 if the difference is within the tolerance. */
 export function differenceOf(counted: number | Big, book: number | Big): Big {
   const difference = new Big(counted).minus(book);
   const size = Math.max(1, new Big(counted).abs().toNumber(), new Big(book).abs().toNumber());

@@ -3,8 +3,8 @@ import { Notations } from "../notation.js";
 import { type BookLot, type CountGroup, isInGroup, lotsByItem } from "./group.js";
 
 /**
- * The groups of a snapshot, to find those that a row may have been before a spreadsheet changed it: `007` beside `7`, bin `1.10`
- * beside bin `1.1`.
+ * The groups of a snapshot. Finds a group that a row may have been before a spreadsheet changed the row: item `007` became `7`, or
+ * bin `1.10` became `1.1`.
  */
 export class MistakableGroups {
   readonly #byItem: ReadonlyMap<string, readonly BookLot[]>;
@@ -23,7 +23,7 @@ export class MistakableGroups {
     return this.#lotsOf(row.itemID).some((lot) => isInGroup(row, lot));
   }
 
-  /** A group that the row may have been; none that is counted, too: then the row would be there twice. */
+  /** Returns a group that the row may have been. A group that another row counts cannot have been this row. */
   originalOf(row: CountGroup, isCounted: (lot: BookLot) => boolean | undefined): CountGroup | undefined {
     const skus = this.#skus.alike(row.itemID);
     const spots = row.spot === undefined ? undefined : this.#spots.alike(row.spot);
@@ -42,7 +42,7 @@ export class MistakableGroups {
   readonly #lotsOf = (sku: string): readonly BookLot[] => this.#byItem.get(comparableSku(sku)) ?? [];
 }
 
-/** The values of a column, to find those that are another one in another notation. */
+/** The values of a column. Finds the values that are another notation of a value. */
 class Column {
   readonly #notations = new Notations<string>();
   readonly #found = new Map<string, ReadonlySet<string>>();

@@ -34,11 +34,11 @@ import { type CountSnapshot, countMissingRecNos, lotsModifiedSince, readBookLots
 export interface PlanCountOptions {
   /** The client that reads the lots again. */
   client: InventoryClient;
-  /** What {@link takeSnapshot} returned before the count, also after `JSON.parse`, or as a JSON string. */
+  /** The result of {@link takeSnapshot} before the count, as an object (also after `JSON.parse`) or as a JSON string. */
   snapshot: CountSnapshot | string;
-  /** What people counted. What has no row was not counted, and stays as it is. */
+  /** The lines that people counted. Stock without a row was not counted, and stays as it is. */
   counted: Iterable<CountedRow> | AsyncIterable<CountedRow>;
-  /** Reason codes of the service for the corrections. Its document does not list any. */
+  /** Reason codes of the service for the corrections. The document of the service lists none. */
   reasonCodes: {
     /** Code of receives: more was counted than is in the books. */
     surplus: number;
@@ -46,8 +46,8 @@ export interface PlanCountOptions {
     shortage: number;
   };
   /**
-   * Whether a group (item, bin, serial) is accepted that the snapshot does not have, while groups of that item that it has were
-   * not counted, or while it has nothing of that item. Such a group is most likely another one that a spreadsheet has changed.
+   * Whether groups (item, bin, serial) are accepted that the snapshot does not have. By default, such a group is blocked if the
+   * snapshot has uncounted groups of the item, or has nothing of the item: most likely, a spreadsheet has changed the row.
    * @default false
    */
   newGroups?: boolean | undefined;
@@ -63,10 +63,10 @@ export interface PlanCountOptions {
   onProgress?: ((progress: ReadProgress) => void) | undefined;
 }
 
-const optionsSchema = /* @__PURE__ */ lazy(() =>
+const planCountOptionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     ...readingOptions(),
-    // The objects themselves are checked later: of a copy, an iterator would be missing.
+    // The objects themselves are checked later: a copy would lack the iterator.
     snapshot: valueThat((snapshot) => snapshot !== undefined, "is required"),
     counted: z.unknown(),
     reasonCodes: z.strictObject({ surplus: integer(), shortage: integer() }),
@@ -75,26 +75,26 @@ const optionsSchema = /* @__PURE__ */ lazy(() =>
 );
 
 /*
- * A row counts a group of lots. What becomes of it:
+ * A row counts a group of lots. The first line that is true decides:
  *
- *   its lots now                                  the group
+ *   the row and its lots                          the group
  *   two sheets contradict each other              blocked
- *   any lot of the item is not as in the          blocked: "moved since the snapshot"
+ *   a lot of the item differs from the            blocked: "moved since the snapshot"
  *   snapshot, or was modified since
- *   the snapshot has no such lots, while groups   blocked: a spreadsheet may have changed item, bin or serial
- *   of the item were not counted, or nothing of
- *   the item is in the snapshot (and not 0)
- *   add up to the count                           unchanged
- *   do not, or there are none                     correctGroup decides, with the item and its stock level: receive, issue or
+ *   the snapshot does not have the group, and     blocked: a spreadsheet may have changed item, bin or serial
+ *   has uncounted groups of the item, or nothing
+ *   of the item (and the count is not 0)
+ *   the lots add up to the count                  unchanged
+ *   the lots do not, or there are no lots         correctGroup decides, with the item and its stock level: receive, issue or
  *                                                 blocked; unchanged if there are no lots and 0 was counted
  *
- * A blocked group blocks its item: corrections of the others would be movements for the recount.
+ * If a group is blocked, all groups of its item are blocked: their corrections would be movements during the recount.
  */
 
 /**
  * Compares a count with the lots of the warehouse, and returns the receives and issues that make them equal. It reads the
- * lots again, and sends no write. A group (item, bin, serial) is only corrected if no lot of its item has moved since
- * the snapshot, so that the count can be compared with them. Everything else is in `plan.blocked` with the reason.
+ * lots again, and sends no write. A group (item, bin, serial) is only corrected if no lot of its item has moved since the
+ * snapshot: otherwise the count cannot be compared. Other groups are in `plan.blocked` with the reason.
  *
  * Source: `GET /Inventory/{wid}`, `GET /Inventory/StockLevels/{wid}`, `GET /Item`.
  *
@@ -114,7 +114,7 @@ const optionsSchema = /* @__PURE__ */ lazy(() =>
  * console.log(plan.toText());
  * @throws InputValidationError that lists every wrong row, such as two rows that count the same stock. Also if there is no
  * row, or if an option is wrong.
- * @throws ConfigurationError if the snapshot is none, was changed, or belongs to another service.
+ * @throws ConfigurationError if the snapshot is not valid, was changed, or belongs to another service.
  * @throws what the client throws if the lots cannot be read.
  */
 export async function planCount(options: PlanCountOptions): Promise<CountPlan> {
@@ -122,15 +122,15 @@ export async function planCount(options: PlanCountOptions): Promise<CountPlan> {
   return plan;
 }
 
-/** Sheets, and which one each row is from, by the index of the row. */
+/** Sheets, and the sheet of each row, by the index of the row. */
 export type SheetsOfRows = Sheets & { sheetOf: (index: number) => number };
 
-/** The same for several sheets whose rows follow each other; also the lots of the warehouse as they were read. */
+/** Like `planCount`, for several sheets whose rows follow each other. Also returns the lots of the warehouse as they were read. */
 export async function planCountOfSheets(
   options: PlanCountOptions,
   sheets: SheetsOfRows,
 ): Promise<{ plan: CountPlan; lots: readonly BookLot[] }> {
-  const given = checkMethodOptions("planCount", optionsSchema, options);
+  const given = checkMethodOptions("planCount", planCountOptionsSchema, options);
   const { client, counted, reasonCodes, newGroups = false, signal, onProgress } = given;
   const snapshot = readSnapshot(given.snapshot);
   assertSameAccount({ method: "planCount", noun: "snapshot" }, snapshot.service, accountOf(client));
@@ -143,7 +143,7 @@ export async function planCountOfSheets(
   const plannedAt = new Date();
   const bookLots = await readBookLots(reader, wid, onProgress);
   const lots = lotsByItem(bookLots);
-  // After the lots, so that a movement in between is in one of the two lists at least.
+  // Read after the lots, so that a movement in between is in at least one of the two lists.
   const modifiedLots = await lotsModifiedSince(snapshot, reader);
   const modified = lotsByItem(modifiedLots);
   const missingRecNos = await countMissingRecNos(snapshot, reader, [...bookLots, ...modifiedLots]);
@@ -154,12 +154,12 @@ export async function planCountOfSheets(
   const { items, levels } = await readFacts(reader, snapshot, [...judged.differing, ...judged.unknownGroups]);
   const reasons = judged.reasons;
   for (const { reason, ...group } of judged.unknownGroups) {
-    const exists = items.has(skuOf(group));
+    const exists = items.has(skuOfGroup(group));
     reasons.set(group.row, exists ? reason : "the item does not exist: has a spreadsheet changed it?");
   }
   const corrections = new Map<CountedGroup, CountChange>();
   for (const group of judged.differing) {
-    const item = items.get(skuOf(group));
+    const item = items.get(skuOfGroup(group));
     const correction = correctGroup(group, { item, level: item && levels.get(item.partNo) }, { wid, reasonCodes });
     if (!correction) continue;
     if ("blocked" in correction) reasons.set(group.row, correction.blocked);
@@ -191,22 +191,22 @@ interface Books {
   wid: number;
   /** When the snapshot was taken. */
   since: string;
-  /** Those of the snapshot. */
+  /** The lots of the snapshot. */
   before: ReadonlyMap<string, readonly BookLot[]>;
-  /** Those of the warehouse now. */
+  /** The lots of the warehouse now. */
   lots: ReadonlyMap<string, readonly BookLot[]>;
-  /** Those of all warehouses that were modified since. */
+  /** The lots of all warehouses that were modified since. */
   modified: ReadonlyMap<string, readonly Lot[]>;
   mistakable: ReadonlyMap<CountedGroup, CountGroup>;
   newGroups: boolean;
 }
 
-/** The rows, by what the lots alone say about them. */
+/** The results of comparing the rows with the lots alone. */
 interface JudgedRows {
   /** Why rows are blocked. */
   reasons: Map<CountedGroup, string>;
   differing: DifferingGroup[];
-  /** Blocked, too; whether their items exist is read first. */
+  /** Groups that are blocked, too. Their reason depends on whether the item exists. */
   unknownGroups: (DifferingGroup & { reason: string })[];
 }
 
@@ -233,7 +233,7 @@ function judgeRows(
   return judged;
 }
 
-/** Blocks every group of an item of which another one is blocked. */
+/** Blocks all groups of an item if one of them is blocked. */
 function blockItems(
   rows: readonly CountedGroup[],
   corrections: Map<CountedGroup, CountChange>,
@@ -249,8 +249,8 @@ function blockItems(
 }
 
 /**
- * A group that nobody knows is most likely one that a spreadsheet has changed: if known ones of the item were not counted, if
- * nothing of the item is known, so that the item itself may be another one, or if it is one of another item but for its notation.
+ * Returns why a group that the snapshot does not have is blocked. A spreadsheet has probably changed the row if groups of the
+ * item were not counted, if the snapshot has nothing of the item, or if the row is another notation of a group (`mistakable`).
  */
 function unknownGroupReason(
   row: CountedGroup,
@@ -258,10 +258,10 @@ function unknownGroupReason(
   rows: readonly CountedGroup[],
   mistakable: CountGroup | undefined,
 ): string | undefined {
-  // Another spelling of a known bin or serial has a reason of its own.
+  // Another spelling of a known bin or serial gets its own reason later.
   if (known.some((lot) => isInGroup(row, lot)) || misspellings(row, known).length > 0) return undefined;
   const advice = "has a spreadsheet changed it? If it is really new, accept it with newGroups (--new-groups)";
-  // Nothing was counted where there is nothing: nothing would be booked.
+  // If 0 was counted of an item without lots, nothing is booked.
   if (known.length === 0 && row.counted === 0) return undefined;
   if (known.length === 0) return `the snapshot has nothing of this item: ${advice}`;
   const missing = known.filter((lot) => !rows.some((counted) => isInGroup(counted, lot)));
@@ -275,7 +275,7 @@ function unknownGroupReason(
 
 const MAX_NAMED_GROUPS = 3;
 
-/** How many lines of a sheet no row counts. */
+/** Counts the lines of the snapshot's sheet that no row counts. */
 function countNotCounted(lots: readonly BookLot[], rows: ReadonlyMap<string, readonly CountedGroup[]>): number {
   const groups = groupBy(lots, ({ shortID, spot, serial }) => JSON.stringify([comparableSku(shortID), spot, serial]));
   return [...groups.values()].filter(([lot]) => {
@@ -284,16 +284,16 @@ function countNotCounted(lots: readonly BookLot[], rows: ReadonlyMap<string, rea
   }).length;
 }
 
-/** SKU of the item, as the service spells it if it has lots. */
-const skuOf = ({ row, itemLots }: DifferingGroup): string => itemLots[0]?.shortID ?? row.itemID;
+/** Returns the SKU of the item. If the item has lots, the SKU is spelled as the service does. */
+const skuOfGroup = ({ row, itemLots }: DifferingGroup): string => itemLots[0]?.shortID ?? row.itemID;
 
-/** The items of groups that may need a correction, and their stock levels in the warehouse. */
+/** Reads the items of groups that may need a correction, and their stock levels in the warehouse. */
 async function readFacts(
   reader: BulkRequests,
   { wid }: { wid: number },
   groups: readonly DifferingGroup[],
 ): Promise<{ items: Map<string, Item>; levels: Map<number, StockLevel> }> {
-  const skus = [...new Set(groups.map(skuOf))];
+  const skus = [...new Set(groups.map(skuOfGroup))];
   const listed = skus.length === 0 ? 0 : await countListedItems(reader);
   const items = await readItems(reader, skus, listed);
   const levels = await readStockLevels(reader, [...items.values()], { wid });

@@ -5,22 +5,22 @@ import { isSameQuantity } from "./group.js";
 
 /** Several sheets of one count. */
 export interface Sheets {
-  /** What messages call them. */
+  /** The names of the sheets in messages. */
   names: readonly string[];
-  /** Whether each of them counts all, so that two must agree; otherwise each counts a part. */
+  /** Whether each sheet is a full count, so that all must agree. Otherwise each sheet counts a part. */
   isDouble: boolean;
 }
 
-/** The groups that were counted, each once, and why some of them cannot be booked. */
+/** The groups that were counted, each once. */
 export interface ComparedSheets {
   rows: CountedGroup[];
-  /** By row. */
+  /** Why some rows cannot be booked, by row. */
   contradictions: ReadonlyMap<CountedGroup, string>;
 }
 
 /**
- * Compares the sheets of one count. Parts of a count must not contain the same group: nobody knows whether the quantities are to
- * be added, or one replaces the other. Of a double count, every sheet must contain every group, with the same quantity.
+ * Compares the sheets of one count. If each sheet is a part, no group may be in two sheets: one quantity might replace the other,
+ * or the two might have to be added. In a double count, every sheet must have every group, with the same quantity.
  */
 export function compareSheets(rows: readonly CountedGroup[], { names, isDouble }: Sheets): ComparedSheets {
   if (names.length < 2) return { rows: [...rows], contradictions: new Map() };

@@ -9,7 +9,7 @@ import { checkMethodOptions, integer, lazy } from "../../shared/schema.js";
 import type { ServiceAccount } from "../../storage/service.js";
 import { deepFreeze, parseDocument, withDigest } from "../document.js";
 import { countListedItems, readItems } from "../read-items.js";
-import { type ReadProgress, readingOptions, recordsOf } from "../reader.js";
+import { type ReadProgress, readingOptions, recordsWithProgress } from "../reader.js";
 import { type BookLot, bookLotOf } from "./group.js";
 
 /** Options of {@link takeSnapshot}. */
@@ -19,7 +19,7 @@ export interface SnapshotOptions {
   /** Warehouse ID. */
   wid: number;
   /**
-   * Ends the reading, which rejects with the signal's reason.
+   * Ends the reading. `takeSnapshot` rejects with the signal's reason.
    * @default none
    */
   signal?: AbortSignal | null | undefined;
@@ -30,47 +30,47 @@ export interface SnapshotOptions {
   onProgress?: ((progress: ReadProgress) => void) | undefined;
 }
 
-/** The lots of a warehouse before a count. It is plain JSON: store it until the count is done. */
+/** The lots of a warehouse before a count. A snapshot is plain JSON: store it until the count is done. */
 export interface CountSnapshot {
-  /** What this document is. */
+  /** The kind of the document. */
   format: "stocklot snapshot";
-  /** Version of its form. */
+  /** The version of the format. */
   version: 3;
   /** The service that was read. */
   service: ServiceAccount;
   /** Warehouse ID. */
   wid: number;
-  /** When it was complete: ISO 8601 in UTC, by the clock of this machine. */
+  /** When the snapshot was complete: ISO 8601 in UTC, by the clock of this machine. */
   takenAt: string;
   /** The lots in stock. */
   lots: readonly BookLot[];
-  /** The items of the lots, as a sheet for the people who count shows them. */
+  /** The items of the lots, for the sheets of the people who count. */
   items: readonly Pick<Item, "shortID" | "description" | "uOM">[];
   /**
-   * Lots that were modified since then may have moved while people counted: 15 minutes before the snapshot, by the service's
-   * clock. `null` if the snapshot does not show that the service honours `modifiedSince`, such as that of a warehouse without
-   * lots: then a lot that was moved away and back cannot be noticed.
+   * 15 minutes before the snapshot, by the service's clock. Lots that were modified since may have moved while people counted.
+   * `null` if it is not proved that the service honours `modifiedSince`, for example in a warehouse without lots. Then a lot that
+   * was moved away and back is not noticed.
    */
   modifiedSince: string | null;
-  /** The highest record number of a lot that was seen until then, in any warehouse; `null` if there was none. */
+  /** The highest record number of all lots seen by then, in any warehouse; `null` if there was no lot. */
   lastRecNo: number | null;
   /** SHA-256 of the content. */
   digest: string;
 }
 
-const optionsSchema = /* @__PURE__ */ lazy(() =>
+const snapshotOptionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
     ...readingOptions(),
     wid: integer(),
   }),
 );
 
-/** How far the dates of records may be behind the `Date` header, or the local clock ahead of the service's if there is none. */
+/** How far dates of records may be behind the `Date` header (or behind the local clock, if there is no header), in ms. */
 const MAX_LAG_MS = 900_000;
 
 /**
- * Reads the lots of a warehouse before people count. {@link planCount} compares them with the lots at that time: what moved
- * meanwhile cannot be compared with a count.
+ * Reads the lots of a warehouse before people count. {@link planCount} reads the lots again: if the lots of an item have moved
+ * meanwhile, its count cannot be compared.
  *
  * Source: `GET /Inventory/{wid}`, `GET /Item/All`.
  *
@@ -85,7 +85,7 @@ const MAX_LAG_MS = 900_000;
  * @throws what the client throws if the lots cannot be read.
  */
 export async function takeSnapshot(options: SnapshotOptions): Promise<CountSnapshot> {
-  const { client, wid, signal, onProgress } = checkMethodOptions("takeSnapshot", optionsSchema, options);
+  const { client, wid, signal, onProgress } = checkMethodOptions("takeSnapshot", snapshotOptionsSchema, options);
   const reader = new BulkRequests({ client, signal });
   const lots = await readBookLots(reader, wid, onProgress);
   const modifiedSince = await findModifiedSince(reader, lots.length);
@@ -97,18 +97,19 @@ export async function takeSnapshot(options: SnapshotOptions): Promise<CountSnaps
 
 const FORMAT = { format: "stocklot snapshot", version: 3 } as const;
 
-/** Restores a snapshot. Throws a `ConfigurationError` if it is none, or was changed. */
+/** Restores a snapshot. Throws a `ConfigurationError` if the JSON is not a snapshot, or was changed. */
 export const readSnapshot = (json: unknown): CountSnapshot =>
   parseDocument({ method: "planCount", noun: "snapshot" }, FORMAT, json);
 
-/** The lots in stock in a warehouse. */
+/** Returns the lots in stock in a warehouse. */
 export async function readBookLots(
   { client, options }: ReadWith,
   wid: number,
   onProgress?: (progress: ReadProgress) => void,
 ): Promise<BookLot[]> {
   const lots: BookLot[] = [];
-  for await (const lot of recordsOf(client.inventory.listLots({ wid }, { ...options, gapless: true }), onProgress)) {
+  const list = client.inventory.listLots({ wid }, { ...options, gapless: true });
+  for await (const lot of recordsWithProgress(list, onProgress)) {
     const inStock = bookLotOf(lot);
     if (inStock) lots.push(inStock);
   }
@@ -125,20 +126,20 @@ async function readBookItems(reader: ReadWith, skus: ReadonlySet<string>): Promi
   }));
 }
 
-/** From when on modified lots are listed, if the service honours `modifiedSince`: 15 minutes before the first response. */
+/** Returns `modifiedSince` of the snapshot: 15 minutes before the first response, if the service honours that parameter. */
 async function findModifiedSince({ client, options, startedAt }: BulkRequests, lots: number): Promise<string | null> {
   if (lots === 0) return null;
   const now = startedAt ?? Date.now();
   const read = (params: ListParams) => client.inventory.listLots(params, options).page();
   if ((await probeModifiedSince(read, now)) !== "honoured") return null;
-  // No full pass proves it, so the lots must be among those of all time. Meanwhile lots may have been removed, but not all.
+  // The probe may be fooled by an always empty answer. So the lots since 1970 must not be empty: at least some must be left.
   const { page } = await answerOf(read({ modifiedSince: new Date(0), pageSize: 1 }));
   return page && page.totalCount > 0 ? new Date(now - MAX_LAG_MS).toISOString() : null;
 }
 
 /**
- * The lots that were modified since a snapshot, or shortly before, in all warehouses, in stock or not: one may have been moved
- * on. None if the service cannot list them.
+ * Returns the lots of all warehouses, in stock or not, that were modified since a snapshot or shortly before: a lot may have been
+ * moved to another warehouse. Returns none if the service cannot list them.
  */
 export async function lotsModifiedSince(
   { modifiedSince }: Pick<CountSnapshot, "modifiedSince">,
@@ -148,10 +149,10 @@ export async function lotsModifiedSince(
   return client.inventory.listLots({ modifiedSince }, { ...options, gapless: true }).toArray();
 }
 
-/** The highest record number that is known: of the lots with the highest numbers, and of all that the client has seen. */
+/** Returns the highest record number of the lots, of the service's newest lots, and of all lots that the client has seen. */
 async function readLastRecNo({ client, options }: ReadWith, lots: readonly BookLot[]): Promise<number | undefined> {
   const { receiptLookup } = client.inventory;
-  // It only sharpens a remark: a client may not be allowed to list all warehouses.
+  // A failure only makes a remark less exact: a client may not be allowed to list all warehouses.
   await receiptLookup.readLastRecNo(options).catch(() => {});
   options.signal?.throwIfAborted();
   const numbers = [receiptLookup.lastRecNo ?? Number.NaN, ...lots.map(({ recNo }) => recNo)];
@@ -160,7 +161,7 @@ async function readLastRecNo({ client, options }: ReadWith, lots: readonly BookL
     .reduce<number | undefined>((most, one) => Math.max(most ?? one, one), undefined);
 }
 
-/** How many record numbers since the snapshot none of the lots has; `null` if these are not all lots since then. */
+/** Counts the record numbers since the snapshot that no lot has; `null` if the lots since the snapshot are not known. */
 export async function countMissingRecNos(
   { modifiedSince, lastRecNo }: Pick<CountSnapshot, "modifiedSince" | "lastRecNo">,
   reader: ReadWith,

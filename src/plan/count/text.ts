@@ -16,7 +16,7 @@ export function countPlanText(content: CountPlanContent, limit: number): string 
       ],
       about: `  (warehouse ${wid}, ${plannedAt})`,
       changes,
-      linesOfChange,
+      linesOfChange: linesOfCountChange,
       blocked,
       linesOfBlocked,
       beforeReason: ": ",
@@ -31,9 +31,9 @@ export function countPlanText(content: CountPlanContent, limit: number): string 
 }
 
 const NO_RETURNS =
-  "The service does not honour modifiedSince for lots, or the snapshot could not show that it does: what was moved while people counted, and looks as before, was not noticed.";
+  "The service does not honour modifiedSince for lots, or the snapshot could not prove that it does. Lots that were moved away and back while people counted were not noticed.";
 
-/** Lots that the service lists no more leave no trace but their numbers. */
+/** Describes lots that the service no longer lists: only their record numbers are known. */
 function unseenText(missing: number | null): string {
   const unseen =
     "Goods that came and were used up, or left this client's warehouses, since the snapshot cannot be seen";
@@ -42,7 +42,7 @@ function unseenText(missing: number | null): string {
   return `${unseen}: ${numbers} since then ${missing === 1 ? "is" : "are"} missing from the list.`;
 }
 
-function linesOfChange({ operation, uOM, book, counted, units, lots, writes, ...group }: CountChange): string[] {
+function linesOfCountChange({ operation, uOM, book, counted, units, lots, writes, ...group }: CountChange): string[] {
   const sign = operation === "receive" ? "+" : "-";
   const [first] = writes;
   const empty = lots.length === 0 ? ", where the item has no lot" : "";

@@ -17,17 +17,17 @@ import { fieldValue, type StoredForm } from "./compare.js";
 import type { ItemChange, ItemPlanContent, ReportedItem } from "./document.js";
 
 /*
- * A plan of items needs no outbox: reading an item shows what became of a write, so that the plan is its own record.
+ * A plan of items needs no outbox: reading an item shows whether its write was applied.
  *
  *   the item now                      what happens
  *   as desired                        counts as applied, no matter who wrote it
- *   as before                         the write is sent. A SKU can be created once, and a second update or discontinuation
- *                                     changes nothing
- *   under another spelling            stale; and what the service takes for a planned item is never discontinued
- *   with stock (discontinue)          stale, unless the plan is one with stock
+ *   as at the time of the plan        the write is sent. The service creates a SKU only once, and a second update or
+ *                                     discontinuation changes nothing
+ *   spelled otherwise                 stale. An item that the service takes for a planned item is never discontinued
+ *   with stock (discontinue)          stale, unless the plan was made with `withStock`
  *   without a row (discontinue)       stale, unless every create of the plan was applied
- *   not read and written within ten   stale; five such in a row end the application
- *   minutes at the second attempt
+ *   twice too slow: not read and      stale. Five such items in a row end the call
+ *   written within ten minutes
  *   anything else                     stale
  *
  *   the write                         then
@@ -36,51 +36,51 @@ import type { ItemChange, ItemPlanContent, ReportedItem } from "./document.js";
  *   fails, refused                    rejected
  *   fails, may have been applied      unknown: apply the plan again
  *
- * After a crash the plan is applied again. What was written is as desired then, unless the service keeps it in another form:
- * that is stale, and the next plan compares it anew. A value that is still the old one is no other form of the new one.
+ * After a crash, the plan is applied again. The items that were written are as desired by then. If the service keeps a value in
+ * another form, the item is stale, and the next plan compares it again. A value that is still the old value is not such a form.
  */
 
-/** What `plan.apply` of an item plan did. */
+/** The result of `plan.apply` for an item plan. */
 export interface ItemPlanReport {
-  /** Items that were written, or found to be as desired, no matter who wrote them. */
+  /** Items that were written, or that were as desired, no matter who wrote them. */
   applied: number;
   /** Requests sent, token requests excluded. */
   requests: number;
   /** Time taken, in ms. */
   durationMs: number;
-  /** What somebody changed since the plan. It was not written. */
+  /** Items that have changed since the plan. They were not written. */
   stale: ReportedItem[];
-  /** What the service refused, or what could not be sent. */
+  /** Items whose write the service refused, or whose write could not be sent. */
   rejected: ReportedItem[];
-  /** What may or may not have been applied. Apply the plan again. */
+  /** Items whose write may or may not have been applied. Apply the plan again. */
   unknown: ReportedItem[];
   /** Values that the service keeps in another form. Pass them as `ignoreStoredForms`, or they are planned again. */
   storedDifferently: StoredForm[];
 }
 
-/** Items that are read together, then written: within 90 requests per minute, before the reading is too old. */
+/** Items that are read together, then written. At 90 requests per minute, they are written before the reading is too old. */
 const CHUNK = 400;
 const CONCURRENCY = 4;
-/** How far `modified` may be behind the `Date` header. */
+/** How far `modified` may be behind the `Date` header, in ms. */
 const MAX_CLOCK_LAG_MS = 120_000;
 /** `Date` headers are in seconds, and a response takes its time. */
 const CLOCK_TOLERANCE_MS = 3_000;
-/** Fewer items are read singly, since the list of modified items takes two requests. */
+/** If fewer items are read again, each is read by itself, since the list of modified items takes two requests. */
 const MIN_FOR_LIST = 3;
 /** How often an item is read and written. */
-const MAX_ATTEMPTS = 2;
+const MAX_ITEM_ATTEMPTS = 2;
 /** If this many writes in a row have no response, the service cannot be reached. */
 const MAX_LOST = 5;
 
 type ChangeState = "as-desired" | "due" | { stale: string };
 
-/** @throws what concerns every write, such as a lost connection or a missing permission. Apply the plan again then. */
+/** @throws an error that concerns all writes, such as a lost connection or a missing permission. Apply the plan again then. */
 export function applyItemPlan(content: ItemPlanContent, options: PlanApplyOptions): Promise<ItemPlanReport> {
   return new ItemPlanApplication(content, options).apply();
 }
 
-/** How many requests it takes to apply a plan, if nobody else changes anything. */
-export function requestsOf({ changes, items, levelRequests, withStock }: ItemPlanContent): number {
+/** Returns how many requests it takes to apply a plan, if nobody else changes anything. */
+export function requestsForItemPlan({ changes, items, levelRequests, withStock }: ItemPlanContent): number {
   const readings = (["create", "update", "discontinue"] as const).map((operation) => {
     const count = changes.filter((change) => change.operation === operation).length;
     const [whole, rest] = [Math.floor(count / CHUNK), count % CHUNK];
@@ -92,15 +92,16 @@ export function requestsOf({ changes, items, levelRequests, withStock }: ItemPla
   return readings.reduce((sum, requests) => sum + requests, count + Math.min(readBack, count));
 }
 
-/** What was read of items. */
-interface Reading {
+/** Items as they were read. */
+interface ItemReading {
+  /** When the first request got its slot, by the monotonic clock. */
   readAt: number;
   items: ReadonlyMap<string, Item>;
-  /** Of those to discontinue, by part number. */
+  /** The stock levels of items to discontinue, by part number. */
   levels: ReadonlyMap<number, StockLevel>;
 }
 
-const isTooOld = ({ readAt }: Pick<Reading, "readAt">) => monotonicNowMs() - readAt > MAX_AGE_MS;
+const isTooOld = ({ readAt }: Pick<ItemReading, "readAt">) => monotonicNowMs() - readAt > MAX_AGE_MS;
 
 class ReadingTooOld extends Error {}
 
@@ -110,14 +111,14 @@ class ItemPlanApplication {
   readonly #reader: BulkRequests;
   readonly #failures = new FailuresInARow();
   readonly #written = new Map<ItemChange, number>();
-  /** SKUs of items that the service takes for planned ones, under another spelling. */
+  /** The planned SKU by the SKU of the item that the service takes for it. */
   readonly #lookAlikes = new Map<string, string>();
   readonly #report: Omit<ItemPlanReport, "durationMs">;
   #done = 0;
   readonly #slowItems = new SlowItems();
   /** Writes in a row without a response. */
   #lost = 0;
-  /** A create that was not applied. */
+  /** The SKU of the first create that was not applied. */
   #missing: string | undefined;
 
   constructor(content: ItemPlanContent, options: PlanApplyOptions) {
@@ -139,7 +140,7 @@ class ItemPlanApplication {
     return { ...this.#report, durationMs: monotonicNowMs() - startedAt };
   }
 
-  /** The changes are of one operation. */
+  /** Applies changes of one operation. */
   async #applyChunk(chunk: readonly ItemChange[]): Promise<void> {
     const reading = await this.#readChunk(chunk);
     const queue = [...chunk];
@@ -149,7 +150,7 @@ class ItemPlanApplication {
         await this.#apply(change, reading);
       }
     };
-    // The others stop as soon as one has failed: nothing more should be sent.
+    // If one worker fails, the others stop: nothing more should be sent.
     const stop = (error: unknown) => {
       queue.length = 0;
       throw error;
@@ -158,13 +159,13 @@ class ItemPlanApplication {
     for (const end of ends) if (end.status === "rejected") throw end.reason;
   }
 
-  /** What a list shows of many items. Few items are read singly, each right before its write. */
-  async #readChunk(chunk: readonly ItemChange[]): Promise<Partial<Reading>> {
+  /** Reads the items of many changes from a list. Returns nothing for few changes, whose items are read before each write. */
+  async #readChunk(chunk: readonly ItemChange[]): Promise<Partial<ItemReading>> {
     const { items: listed, withStock } = this.#content;
     const skus = chunk.map(({ shortID }) => shortID);
     const isListed = isListCheaper(skus.length, listed);
     const needsLevels = !withStock && chunk.some((change) => change.operation === "discontinue");
-    // One item alone is searched when it is read.
+    // The level of a single item is read with that item.
     if (!isListed && !(needsLevels && chunk.length > 1)) return {};
     return this.#timed(async (reader) => {
       const items = await readItems(reader, skus, listed);
@@ -172,8 +173,8 @@ class ItemPlanApplication {
     });
   }
 
-  /** One item. The levels that it needs may have been read before, with those of others. */
-  async #readOne(change: ItemChange, known?: Partial<Reading>): Promise<Reading> {
+  /** Reads one item. Its stock level may have been read before, together with others. */
+  async #readOne(change: ItemChange, known?: Partial<ItemReading>): Promise<ItemReading> {
     const needsLevels = change.operation === "discontinue" && !this.#content.withStock;
     const reading = await this.#timed(async (reader) => {
       const items = await readItems(reader, [change.shortID], Infinity);
@@ -183,13 +184,13 @@ class ItemPlanApplication {
     return { ...reading, levels: known.levels, readAt: Math.min(reading.readAt, known.readAt ?? -Infinity) };
   }
 
-  #readLevels(reader: ReadWith, items: Reading["items"]): Promise<Reading["levels"]> {
+  #readLevels(reader: ReadWith, items: ItemReading["items"]): Promise<ItemReading["levels"]> {
     const active = [...items.values()].filter((item) => !item.discontinued);
     return active.length === 0 ? Promise.resolve(new Map()) : readStockLevels(reader, active, {});
   }
 
-  /** The age of what was read counts from when its first request has its slot. */
-  async #timed(read: (reader: ReadWith) => Promise<Omit<Reading, "readAt">>): Promise<Reading> {
+  /** Reads, and notes when the first request gets its slot: the age of the reading counts from then. */
+  async #timed(read: (reader: ReadWith) => Promise<Omit<ItemReading, "readAt">>): Promise<ItemReading> {
     let readAt: number | undefined;
     const beforeSend = () => {
       readAt ??= monotonicNowMs();
@@ -198,7 +199,7 @@ class ItemPlanApplication {
     return { ...found, readAt: readAt ?? -Infinity };
   }
 
-  async #apply(change: ItemChange, chunk: Partial<Reading>): Promise<void> {
+  async #apply(change: ItemChange, chunk: Partial<ItemReading>): Promise<void> {
     const { operation, shortID } = change;
     const before = this.#report.applied;
     const isTooSlow = !(await this.#attempt(change, chunk));
@@ -210,19 +211,19 @@ class ItemPlanApplication {
     callSafely(() => this.#options.onProgress?.(progress));
   }
 
-  /** Reads the item and writes it. Returns false if that has taken too long, twice. */
-  async #attempt(change: ItemChange, chunk: Partial<Reading>): Promise<boolean> {
+  /** Reads the item and writes it. Returns false if both attempts took too long. */
+  async #attempt(change: ItemChange, chunk: Partial<ItemReading>): Promise<boolean> {
     const { shortID } = change;
     const { items, levels, readAt } = chunk;
     const isKnown = items !== undefined && levels !== undefined && readAt !== undefined;
-    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
+    for (let attempt = 1; attempt <= MAX_ITEM_ATTEMPTS; attempt += 1) {
       const known = attempt === 1 && isKnown && !isTooOld({ readAt }) ? { items, levels, readAt } : undefined;
       const reading = known ?? (await this.#readOne(change));
       if (isTooOld(reading)) continue;
       const state = this.#stateOf(change, reading);
       if (state === "as-desired") this.#report.applied += 1;
       else if (state !== "due") this.#report.stale.push({ shortID, reason: state.stale });
-      // It may have waited for its slot for long.
+      // The write may have waited too long for its slot.
       else if (!(await this.#write(change, reading))) continue;
       return true;
     }
@@ -230,7 +231,7 @@ class ItemPlanApplication {
   }
 
   /** Returns false if the reading has become too old before anything was sent. */
-  async #write(change: ItemChange, reading: Reading): Promise<boolean> {
+  async #write(change: ItemChange, reading: ItemReading): Promise<boolean> {
     const { shortID } = change;
     let failure: StocklotError | undefined;
     try {
@@ -242,7 +243,7 @@ class ItemPlanApplication {
       if (error instanceof ReadingTooOld) return false;
       if (!(error instanceof StocklotError) || (concernsAllWrites(error) && error.applied === "no")) throw error;
       if (this.#failures.add(shortID, error)) throw error;
-      // With fetch, it is not known whether anything was sent.
+      // With the option fetch, a lost connection does not prove that nothing was sent.
       this.#lost = error instanceof ConnectionError ? this.#lost + 1 : 0;
       if (this.#lost >= MAX_LOST) throw error;
       failure = error;
@@ -262,7 +263,7 @@ class ItemPlanApplication {
     return true;
   }
 
-  #send({ operation, shortID, fields }: ItemChange, reading: Reading): Promise<unknown> {
+  #send({ operation, shortID, fields }: ItemChange, reading: ItemReading): Promise<unknown> {
     const { client, options } = this.#reader;
     const beforeSend = () => {
       if (isTooOld(reading)) throw new ReadingTooOld();
@@ -272,10 +273,9 @@ class ItemPlanApplication {
     return method(uncheckedAs<never>({ ...changes, shortID }));
   }
 
-  /** How an item is, compared with a change. */
   #stateOf(
     { operation, shortID, fields, isAbsent }: ItemChange,
-    { items, levels }: Omit<Reading, "readAt">,
+    { items, levels }: Omit<ItemReading, "readAt">,
   ): ChangeState {
     const item = items.get(shortID);
     if (!item) return operation === "create" ? "due" : { stale: "it no longer exists" };
@@ -304,7 +304,7 @@ class ItemPlanApplication {
     return quantities === "" ? "due" : { stale: `it has stock or open quantities: ${quantities}` };
   }
 
-  /** Reads what the report can do without. */
+  /** Reads something that the report can do without. */
   async #tryTo(read: () => Promise<void>): Promise<void> {
     try {
       await read();
@@ -314,10 +314,10 @@ class ItemPlanApplication {
     }
   }
 
-  /** Finds the values that the service keeps in another form, and written items that are lost. */
+  /** Reads the written items again. Finds values that the service keeps in another form, and writes that are lost. */
   async #readBack(): Promise<void> {
     const report = this.#report;
-    // What cannot be read is as the service has confirmed it. The next plan finds stored forms that this report lacks.
+    // If items cannot be read, the confirmation of the service counts. The next plan finds the stored forms.
     await this.#tryTo(async () => {
       const items = await this.#readWritten([...this.#written.keys()].map(({ shortID }) => shortID));
       for (const [change, writtenAt] of this.#written) {
@@ -339,7 +339,7 @@ class ItemPlanApplication {
     });
   }
 
-  /** By SKU; those that are missing must be read singly. */
+  /** Returns items by SKU. Items that are missing must be read one by one. */
   async #readWritten(skus: readonly string[]): Promise<Map<string, Item>> {
     const { startedAt } = this.#reader;
     if (startedAt === undefined || skus.length < MIN_FOR_LIST) return new Map();
@@ -347,7 +347,7 @@ class ItemPlanApplication {
   }
 }
 
-/** What the service shows of the values that were sent. A create has no old values. */
+/** Compares an item with the values that were sent. `unchanged`: fields of an update that still have the old value. */
 function compareStored(
   { operation, shortID, fields }: ItemChange,
   item: Item,
@@ -363,7 +363,7 @@ function compareStored(
   return { forms, unchanged };
 }
 
-/** Whether somebody has changed the item since: then its values are not those that were sent. */
+/** Whether the item was changed after its write, so that its values need not be those that were sent. */
 function isModifiedAfter({ modified }: Item, time: number, { clockAheadMs }: BulkRequests): boolean {
   const modifiedAt = serviceTimeMs(modified);
   if (modifiedAt === undefined || clockAheadMs === undefined) return false;

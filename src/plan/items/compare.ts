@@ -18,13 +18,13 @@ export interface StoredForm {
 export const storedFormSchema = () =>
   z.object({ shortID: string(), field: string(), sent: z.unknown(), stored: z.unknown() });
 
-/** The value of a field; `null` if the item does not have it. */
+/** Returns the value of a field; `null` if the item does not have the field. */
 export const fieldValue = (item: object, name: string): unknown =>
   Object.hasOwn(item, name) ? (Reflect.get(item, name) ?? null) : null;
 
-/** Compares desired values with present ones; pairs that are known as stored forms are equal. */
+/** Compares desired values with present values. Pairs that are known as stored forms are equal. */
 export class Comparison {
-  /** The pairs that were found. */
+  /** The stored forms that made values equal. */
   readonly storedForms: StoredForm[] = [];
   readonly #forms: ReadonlyMap<string, readonly StoredForm[]>;
 

@@ -14,7 +14,7 @@ export interface DesiredItem extends WithNull<ItemChanges> {
   /** SKU of the item. */
   shortID: string;
   /**
-   * Part number of the item, as an export has it. It is not written: a row with that of another item is wrong, because a
+   * Part number of the item, as an export has it. It is not written. A row with the part number of another item is wrong: a
    * spreadsheet has changed its SKU.
    * @default not checked
    */
@@ -23,10 +23,10 @@ export interface DesiredItem extends WithNull<ItemChanges> {
 
 export interface DesiredRow {
   shortID: string;
-  /** Its place in the source, from 0. */
+  /** The index of the row in the source, from 0. */
   index: number;
   fields: Record<string, unknown>;
-  /** The part number that the row gives, as it is written; `undefined` if there is none. */
+  /** The part number of the row as it is written; `undefined` if there is none. */
   partNo: unknown;
 }
 
@@ -37,10 +37,10 @@ export interface DesiredItems {
   fields: Set<string>;
 }
 
-/** The service sets them, whatever is sent. */
+/** Fields that the service sets, whatever is sent. */
 const SET_BY_SERVICE = new Set(["partNo", "created", "createdBy", "modified"]);
 
-/** Reads and checks all rows. Throws one `InputValidationError` that lists every wrong one. */
+/** Reads and checks all rows. Throws one `InputValidationError` that lists every wrong row. */
 export async function readDesiredItems(
   desired: Iterable<unknown> | AsyncIterable<unknown>,
   signal: AbortSignal | null | undefined,
@@ -64,7 +64,7 @@ export async function readDesiredItems(
   return { rows, fields };
 }
 
-/** A checked copy of a row, as it would be sent. Throws an `InputValidationError`. */
+/** Returns a checked copy of a row, as it would be sent. Throws an `InputValidationError` if the row is wrong. */
 function checkRow(given: unknown, index: number): DesiredRow {
   const present = isObject(given)
     ? Object.fromEntries(Object.entries(given).filter(([name]) => !SET_BY_SERVICE.has(name)))

@@ -11,32 +11,32 @@ export interface DifferenceOptions {
   comparison: Comparison;
   /** Whether an active item without a row is to be discontinued. */
   isDropped(item: Item): boolean;
-  /** Whether the item counts for the share of discontinued ones. */
+  /** Whether the item counts for `maxDiscontinuedShare`. */
   isOwned(item: Item): boolean;
 }
 
-/** Compares the rows with the items of the service, one after the other. */
+/** Compares the rows with the items of the service, item by item. */
 export class ItemDifference {
   readonly changes: ItemChange[] = [];
   readonly blocked: ReportedItem[] = [];
   /** Active items that are to be discontinued. */
   discontinued: Item[] = [];
-  /** Those of them that have no row. */
+  /** The items of `discontinued` that have no row. */
   readonly absent = new Set<Item>();
   readonly fieldNames = new Set<string>();
   unchanged = 0;
   /** How many items the service lists. */
   items = 0;
-  /** Active items that count for the share of discontinued ones. */
+  /** The number of active items that count for `maxDiscontinuedShare`. */
   owned = 0;
-  /** SKU by part number, of all items. */
+  /** The SKU of each item, by part number. */
   readonly skuOfPartNo = new Map<number, string>();
   readonly #options: DifferenceOptions;
   /** Rows whose item was found. */
   readonly #found = new Set<DesiredRow>();
   /** Rows whose SKU a spreadsheet may have changed. */
   readonly #rewritten = new Set<DesiredRow>();
-  /** Items that are spelled otherwise than their rows. */
+  /** The SKUs of items that are spelled otherwise than in their rows. */
   readonly #otherSpellings = new Map<DesiredRow, string>();
 
   constructor(options: DifferenceOptions) {
@@ -59,7 +59,7 @@ export class ItemDifference {
     else this.#addFound(row, item);
   }
 
-  /** The rows without an item. */
+  /** Decides about the rows without an item. */
   finish(): void {
     this.#blockRewritten();
     for (const row of this.#options.rows.values()) {
@@ -68,11 +68,11 @@ export class ItemDifference {
       const spelling = this.#otherSpellings.get(row);
       if (spelling !== undefined) this.blocked.push({ shortID, reason: `the service spells it "${spelling}"` });
       else if (this.#isDiscontinued(row)) this.unchanged += 1;
-      else this.changes.push({ operation: "create", shortID, fields: changesOf(fields, {}) });
+      else this.changes.push({ operation: "create", shortID, fields: fieldChanges(fields, {}) });
     }
   }
 
-  /** Blocks rows whose SKU is that of an item without a row in another notation, and keeps that item. */
+  /** Blocks rows whose SKU may be another notation of the SKU of an item without a row. That item is not discontinued. */
   #blockRewritten(): void {
     const { rows } = this.#options;
     const created = new Notations<DesiredRow>(areCut([...rows.values()].map((row) => row.shortID)));
@@ -119,16 +119,16 @@ export class ItemDifference {
       ([name, after]) => compared.has(name) && !comparison.isDesired(shortID, name, after, fieldValue(item, name)),
     );
     if (changed.length === 0) this.unchanged += 1;
-    else this.changes.push({ operation: "update", shortID, fields: changesOf(Object.fromEntries(changed), item) });
+    else this.changes.push({ operation: "update", shortID, fields: fieldChanges(Object.fromEntries(changed), item) });
   }
 }
 
-const changesOf = (after: object, before: object): ItemChange["fields"] =>
+const fieldChanges = (after: object, before: object): ItemChange["fields"] =>
   Object.fromEntries(
     Object.entries(after).map(([name, value]) => [name, { before: fieldValue(before, name), after: value }]),
   );
 
-/** All fields of the item but `modified`, which other changes of the service's move. */
+/** Returns the discontinuation of an item, with all fields except `modified`, which the service also sets for other reasons. */
 export function discontinueChange(item: Item, isAbsent: boolean): ItemChange {
   const { modified: _, ...fields } = item;
   const discontinued = { before: false, after: true };
@@ -136,6 +136,6 @@ export function discontinueChange(item: Item, isAbsent: boolean): ItemChange {
     operation: "discontinue",
     shortID: item.shortID,
     ...(isAbsent && { isAbsent }),
-    fields: { ...changesOf(fields, item), discontinued },
+    fields: { ...fieldChanges(fields, item), discontinued },
   };
 }

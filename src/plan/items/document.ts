@@ -7,11 +7,11 @@ export interface ItemChange {
   operation: "create" | "update" | "discontinue";
   /** SKU of the item. */
   shortID: string;
-  /** Of a discontinue: the item has no row. It is discontinued only if every create of the plan was applied. */
+  /** For a discontinue: the item has no row. It is discontinued only if every create of the plan was applied. */
   isAbsent?: boolean;
   /**
-   * By name. In a create all fields of the row, in an update those that change, in a discontinue all fields of the item
-   * except `modified`, of which only `discontinued` changes.
+   * The fields by name. A create has all fields of the row, an update the fields that change, and a discontinue all fields of
+   * the item except `modified`, though only `discontinued` changes.
    */
   fields: Record<
     string,
@@ -46,17 +46,17 @@ export interface ItemPlanCounts {
   blocked: number;
 }
 
-/** What a plan of items contains. */
+/** The content of an item plan. */
 export interface ItemPlanContent extends PlanHead<"items"> {
-  /** How many items the service listed, discontinued ones included. */
+  /** How many items the service listed, including discontinued items. */
   items: number;
-  /** How many requests it took to read the stock levels of the items to discontinue, without looking up the items. */
+  /** How many requests it took to read the stock levels of the items to discontinue, not counting requests for the items. */
   levelRequests: number;
   /** Whether items with stock may be discontinued. */
   withStock: boolean;
   counts: ItemPlanCounts;
   changes: ItemChange[];
   blocked: ReportedItem[];
-  /** Values in another form than desired that counted as equal. */
+  /** The stored forms that counted as equal to the desired values. */
   storedForms: StoredForm[];
 }

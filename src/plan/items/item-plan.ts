@@ -5,34 +5,34 @@ import { checkMethodOptions, lazy } from "../../shared/schema.js";
 import { assertSameAccount } from "../../storage/service.js";
 import { Plan } from "../plan.js";
 import { applyOptionsShape, type PlanApplyOptions } from "../report.js";
-import { applyItemPlan, type ItemPlanReport, requestsOf } from "./apply.js";
+import { applyItemPlan, type ItemPlanReport, requestsForItemPlan } from "./apply.js";
 import type { ItemChange, ItemPlanContent, ItemPlanCounts, ReportedItem } from "./document.js";
 import { itemPlanText } from "./text.js";
 
-const applyOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject(applyOptionsShape()));
+const itemApplyOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject(applyOptionsShape()));
 
 /**
- * The writes that make the catalog as it should be. Created by `planItems` or `readPlan`. `JSON.stringify(plan)` is its
+ * The writes that bring the catalog to the desired state. Created by `planItems` or `readPlan`. `JSON.stringify(plan)` is its
  * document: a person may review it, and another process may apply it.
  * @experimental
  */
 export class ItemPlan extends Plan<ItemPlanCounts, ItemChange, ReportedItem> {
-  /** What is planned. */
+  /** The kind of the plan. */
   readonly kind = "items";
   readonly #content: ItemPlanContent;
 
   /** @internal */
   constructor(content: ItemPlanContent, client?: InventoryClient) {
-    super(content, { requests: requestsOf(content), textOf: (limit) => itemPlanText(content, limit), client });
+    super(content, { requests: requestsForItemPlan(content), textOf: (limit) => itemPlanText(content, limit), client });
     this.#content = content;
   }
 
   /**
-   * Sends the writes. Each item is read right before its write: one that is as desired counts as applied, no matter who wrote
-   * it; one that is no longer as it was at the time of the plan is `stale` and is not written.
+   * Sends the writes. Each item is read right before its write. If the item is as desired, it counts as applied, no matter who
+   * wrote it. If the item has changed since the plan, it is `stale` and is not written.
    *
-   * After a crash or a failure, apply the plan again: reading the items shows what was written. If the service keeps it in
-   * another form, it is `stale`: make a new plan.
+   * After a crash or a failure, apply the plan again: reading the items shows what was written. If the service keeps a value in
+   * another form, its item is `stale`: make a new plan.
    *
    * @throws ConfigurationError if the plan belongs to another service.
    * @throws InputValidationError if an option is wrong or missing.
@@ -41,7 +41,7 @@ export class ItemPlan extends Plan<ItemPlanCounts, ItemChange, ReportedItem> {
    * @throws the reason of the `signal`.
    */
   async apply(options: PlanApplyOptions): Promise<ItemPlanReport> {
-    const given = checkMethodOptions("plan.apply", applyOptionsSchema, options);
+    const given = checkMethodOptions("plan.apply", itemApplyOptionsSchema, options);
     assertSameAccount({ method: "plan.apply", noun: "plan" }, this.#content.service, accountOf(given.client));
     given.signal?.throwIfAborted();
     return applyItemPlan(this.#content, given);

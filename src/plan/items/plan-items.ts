@@ -10,7 +10,7 @@ import { functionSchemaOf } from "../../shared/option.js";
 import { checkMethodOptions, lazy, string } from "../../shared/schema.js";
 import { nearestNameHint } from "../../shared/unknown-name.js";
 import { newPlanHead } from "../document.js";
-import { type ReadProgress, readingOptions, recordsOf } from "../reader.js";
+import { type ReadProgress, readingOptions, recordsWithProgress } from "../reader.js";
 import { describeQuantities, readStockLevels } from "../stock-levels.js";
 import { Comparison, type StoredForm, storedFormSchema } from "./compare.js";
 import { type DesiredItem, type DesiredItems, readDesiredItems } from "./desired.js";
@@ -22,8 +22,8 @@ export interface PlanItemsOptions {
   /** The client that reads the catalog. */
   client: InventoryClient;
   /**
-   * How the items should be, each item once. `created`, `createdBy` and `modified` are ignored: the service sets them. So is
-   * `partNo`, but it must be the one of the item.
+   * How the items should be, each item once. `created`, `createdBy` and `modified` are ignored: the service sets them. `partNo`
+   * is not written either, but must be the part number of the item.
    */
   desired: Iterable<DesiredItem> | AsyncIterable<DesiredItem>;
   /**
@@ -32,29 +32,29 @@ export interface PlanItemsOptions {
    */
   fields?: readonly string[] | undefined;
   /**
-   * What happens to active items of the service that are not in `desired`.
+   * Whether active items of the service that are not in `desired` are kept or discontinued.
    * @default "keep"
    */
   absent?: "keep" | "discontinue" | undefined;
   /**
-   * Only items for which it returns true may be discontinued. Required with `absent: "discontinue"`.
+   * Only items for which this function returns true may be discontinued. Required with `absent: "discontinue"`.
    * @default every item counts for `maxDiscontinuedShare`
    */
   owns?: ((item: Item) => boolean) | undefined;
   /**
-   * If more than this share of the active items that the plan owns, and more than 10, would be discontinued, or all of
-   * several, the source is probably not complete: `UnexpectedRemovalsError`. From 0 to 1.
+   * The largest share of the active items that the plan owns that may be discontinued, from 0 to 1. If more (and more than 10)
+   * would be, or all of several, the source is probably incomplete: `UnexpectedRemovalsError`.
    * @default 0.05
    */
   maxDiscontinuedShare?: number | undefined;
   /**
-   * Also discontinues items with stock or open quantities in a warehouse that the client may read. Otherwise they are
+   * Whether items with stock or open quantities, in a warehouse that the client may read, are discontinued. By default, they are
    * blocked.
    * @default false
    */
   withStock?: boolean | undefined;
   /**
-   * `storedDifferently` of an earlier report: these pairs of values count as equal.
+   * The `storedDifferently` of an earlier report. These pairs of values count as equal.
    * @default none
    */
   ignoreStoredForms?: readonly StoredForm[] | undefined;
@@ -70,10 +70,10 @@ export interface PlanItemsOptions {
   onProgress?: ((progress: ReadProgress) => void) | undefined;
 }
 
-const optionsSchema = lazy(() =>
+const planItemsOptionsSchema = lazy(() =>
   z.strictObject({
     ...readingOptions(),
-    // The object itself is checked: of a copy, the iterator would be missing.
+    // The object itself is read later: a copy would lack the iterator.
     desired: z.unknown(),
     fields: z.array(string()).optional(),
     absent: z.enum(["keep", "discontinue"]).optional(),
@@ -84,13 +84,13 @@ const optionsSchema = lazy(() =>
   }),
 );
 
-/** Fewer items may always be discontinued, unless they are all. */
+/** Up to this number of items may always be discontinued, unless these are all. */
 const MIN_UNEXPECTED = 10;
 const DEFAULT_MAX_DISCONTINUED_SHARE = 0.05;
 
 /**
- * Compares the catalog of the service with the catalog as it should be, and returns the writes that make them equal. It
- * reads the catalog once (with `gapless`, discontinued items too), and sends no write.
+ * Compares the catalog of the service with the desired catalog, and returns the writes that make them equal. It reads the
+ * catalog once (with `gapless`, including discontinued items), and sends no write.
  *
  * Source: `GET /Item/All`; `GET /Inventory/StockLevels` if items are to be discontinued.
  *
@@ -105,17 +105,17 @@ const DEFAULT_MAX_DISCONTINUED_SHARE = 0.05;
  * console.log(plan.toText());
  * const report = await plan.apply({ client });
  * console.log(report.applied);
- * @throws InputValidationError that lists every wrong row: two rows of one SKU, a SKU with surrounding or invisible spaces, a field that no
- * item has, a `partNo` of another item. Also if there is no row, or if an option is wrong.
+ * @throws InputValidationError that lists every wrong row: two rows with one SKU, a SKU with surrounding or invisible spaces, a
+ * field that no item has, a `partNo` of another item. Also if there is no row, or if an option is wrong.
  * @throws UnexpectedRemovalsError if too many items would be discontinued, see `maxDiscontinuedShare`.
  * @throws what the client throws if the catalog cannot be read.
  */
 export async function planItems(options: PlanItemsOptions): Promise<ItemPlan> {
-  const given = checkMethodOptions("planItems", optionsSchema, options);
+  const given = checkMethodOptions("planItems", planItemsOptionsSchema, options);
   const { client, desired, fields, absent = "keep", owns, withStock = false, signal, onProgress } = given;
   const { ignoreStoredForms = [], maxDiscontinuedShare = DEFAULT_MAX_DISCONTINUED_SHARE } = given;
   if (absent === "discontinue" && !owns) {
-    const message = 'is required with absent: "discontinue": which items may be discontinued';
+    const message = 'is required with absent: "discontinue": it says which items may be discontinued';
     throw new InputValidationError("planItems", [{ path: ["owns"], message }]);
   }
   signal?.throwIfAborted();
@@ -130,7 +130,7 @@ export async function planItems(options: PlanItemsOptions): Promise<ItemPlan> {
     isOwned: (item) => !owns || owns(item) === true,
   });
   const catalog = client.items.list({ includeDiscontinued: true }, { gapless: true, signal });
-  for await (const item of recordsOf(catalog, onProgress)) difference.addItem(item);
+  for await (const item of recordsWithProgress(catalog, onProgress)) difference.addItem(item);
   assertFieldsExist(source, fields, difference.fieldNames);
   assertPartNumbers(source, difference.skuOfPartNo);
   difference.finish();
@@ -146,7 +146,7 @@ export async function planItems(options: PlanItemsOptions): Promise<ItemPlan> {
     return quantities === "";
   });
   assertDiscontinuedShare(allowed.length, difference.owned, maxDiscontinuedShare);
-  // Creates first: an item that the service takes for a created one must not be discontinued.
+  // Creates come first: an item that the service takes for a created item must not be discontinued.
   changes.sort((one, other) => Number(other.operation === "create") - Number(one.operation === "create"));
   for (const item of allowed) changes.push(discontinueChange(item, difference.absent.has(item)));
   const count = (name: string) => changes.reduce((sum, { operation }) => sum + Number(operation === name), 0);
@@ -162,7 +162,7 @@ export async function planItems(options: PlanItemsOptions): Promise<ItemPlan> {
   return new ItemPlan({ ...head, items, levelRequests, withStock, counts, changes, blocked, storedForms }, client);
 }
 
-/** The service would drop a field that it does not have, or refuse it: which is not documented. */
+/** Refuses fields that no item has: it is not documented whether the service drops or refuses them. */
 function assertFieldsExist(
   { rows, fields: given }: DesiredItems,
   compared: readonly string[] = [],
@@ -183,15 +183,15 @@ function assertFieldsExist(
 }
 
 /**
- * A row with the part number of another item, or of none, is not what was exported: a spreadsheet has changed its SKU. An item
- * that would be created could be neither renamed nor deleted.
+ * Checks the part numbers of rows. If a row has the part number of another item, or of no item, a spreadsheet has changed its
+ * SKU since the export. An item that was created by mistake could be neither renamed nor deleted.
  */
 function assertPartNumbers({ rows }: DesiredItems, skuOfPartNo: ReadonlyMap<number, string>): void {
   const given = [...rows.values()].filter(({ partNo }) => partNo !== undefined);
   const skus = new Set(skuOfPartNo.values());
   const wrong = given.flatMap(({ index, shortID, partNo }): Issue[] => {
     const sku = skuOfPartNo.get(partNumberOf(partNo));
-    // Two items may differ in their spelling alone.
+    // There may be two items whose SKUs differ only in their spelling.
     const isOther = sku !== shortID && skus.has(shortID);
     if (sku !== undefined && comparableSku(sku) === comparableSku(shortID) && !isOther) return [];
     const whose = sku === undefined ? "is that of no item" : `is that of the item "${sku}"`;
@@ -206,7 +206,7 @@ function assertPartNumbers({ rows }: DesiredItems, skuOfPartNo: ReadonlyMap<numb
   throw new InputValidationError("planItems", [{ path: ["desired"], message }]);
 }
 
-/** A part number as an export or a spreadsheet writes it; NaN if it is none. */
+/** Reads a part number as an export or a spreadsheet writes it; NaN if it is no part number. */
 function partNumberOf(given: unknown): number {
   if (typeof given === "number") return given;
   return typeof given === "string" && /^\s*\d+(\.0+)?\s*$/.test(given) ? Number(given) : Number.NaN;

@@ -3,7 +3,7 @@ import type { ItemChange, ItemPlanContent } from "./document.js";
 
 const SIGNS = { create: "+", update: "~", discontinue: "-" } as const;
 
-/** Longer values push the next column to the right. */
+/** The largest width of the column with the old values. Longer values push the new value to the right. */
 const MAX_COLUMN_WIDTH = 40;
 
 export const itemPlanText = ({ counts, changes, blocked }: ItemPlanContent, limit: number): string =>
@@ -17,7 +17,7 @@ export const itemPlanText = ({ counts, changes, blocked }: ItemPlanContent, limi
         ["!", counts.blocked, "blocked"],
       ],
       changes,
-      linesOfChange,
+      linesOfChange: linesOfItemChange,
       blocked,
       linesOfBlocked: ({ shortID }) => [shortID],
       beforeReason: "  ",
@@ -25,7 +25,7 @@ export const itemPlanText = ({ counts, changes, blocked }: ItemPlanContent, limi
     limit,
   );
 
-function linesOfChange({ operation, shortID, fields }: ItemChange): string[] {
+function linesOfItemChange({ operation, shortID, fields }: ItemChange): string[] {
   const head = `${SIGNS[operation]} ${shortID}`;
   const entries = Object.entries(fields);
   if (operation === "discontinue") return [`${head}  ${value(fields.description?.before ?? "")}`.trimEnd()];

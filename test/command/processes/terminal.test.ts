@@ -69,7 +69,7 @@ describe("in a pipe", () => {
     onTestFinished(() => other.close());
     let apply: RunningCommand | undefined;
     const times = ["--settle", "5s", "--timeout", "5s", "--service-id", "wait"];
-    await other.hold("a test", undefined, async () => {
+    await other.whileSender("a test", undefined, async () => {
       apply = start(["apply", plan, "--outbox", path, ...times], env);
       const wait = /^waiting for another process that sends, if it is silent, continues in \d\d s, at \d\d:\d\d:\d\d$/m;
       await waitUntil(() => wait.test(apply?.output.err ?? ""));

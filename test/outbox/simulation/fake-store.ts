@@ -73,7 +73,7 @@ export function storeMethods(rows: Rows, planted: Planted = {}) {
       Object.assign(entry, change);
       return { ...entry };
     },
-    begin({ key, attempts, sentAt }: StoredEntry, attempt: Parameters<OpenStore["begin"]>[1]) {
+    markSending({ key, attempts, sentAt }: StoredEntry, attempt: Parameters<OpenStore["markSending"]>[1]) {
       const entry = find(key);
       const { sender, beat } = rows.sender;
       const isSender = planted.ignoresSender || (sender === attempt.sender && beat >= attempt.beat);

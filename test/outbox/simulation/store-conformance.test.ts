@@ -106,7 +106,7 @@ const attempt = (sender: string, beat: number, sentAt = 5) => ({ sender, beat, s
 const begin =
   (key: string, attempts: number, sender: string, beat: number, sentAt?: number): Step =>
   async (methods) =>
-    methods.begin({ ...((await methods.get(key)) as StoredEntry), attempts }, attempt(sender, beat, sentAt));
+    methods.markSending({ ...((await methods.get(key)) as StoredEntry), attempts }, attempt(sender, beat, sentAt));
 
 const CASES: [string, Step[]][] = [
   [

@@ -10,7 +10,7 @@ import {
   type RequestOptions,
 } from "../../../src/index.js";
 import { markedEntry, newEntry, type StoredEntry } from "../../../src/outbox/entry.js";
-import { runItem, runOutbox } from "../../../src/outbox/run.js";
+import { runEntries, runItem } from "../../../src/outbox/run.js";
 import { type SenderSettings, SendingPeriod } from "../../../src/outbox/sending-period.js";
 import type { OpenStore } from "../../../src/outbox/store.js";
 import { markAsServiceError } from "../../../src/shared/errors/service-error.js";
@@ -184,7 +184,7 @@ export class World {
   }
 
   async #runOutbox(settings: SenderSettings): Promise<void> {
-    await runOutbox(settings, { concurrency: this.#concurrency });
+    await runEntries(settings, { concurrency: this.#concurrency });
   }
 
   /** Adds entries that only this process may send, and sends them, as the apply of a count does. */
@@ -420,7 +420,7 @@ export class World {
         const method = methods[String(name)];
         if (!method) return Reflect.get(target, name);
         return (...args: never[]) => {
-          const key = name === "change" || name === "begin" ? ` ${Object(args[0]).key}` : "";
+          const key = name === "change" || name === "markSending" ? ` ${Object(args[0]).key}` : "";
           const isInvisible = () => isInvisibleCommand(String(name), args[0], rows);
           const run = HEARD_LATER.includes(String(name)) ? this.#command.bind(this) : this.#step.bind(this);
           return run(process, `${String(name)}${key}`, () => method(...args), isInvisible);
@@ -556,7 +556,7 @@ export class World {
 const SENDER_NAME = /[0-9a-f]{8}-[0-9a-f-]{27}/g;
 
 /** Commands whose replies are steps of their own. The others are counts, and what a process reads before it compares and sets. */
-const HEARD_LATER = ["begin", "change", "takeLock", "beat", "next", "get", "cancelBound", "releaseLock"];
+const HEARD_LATER = ["markSending", "change", "takeLock", "beat", "next", "get", "cancelBound", "releaseLock"];
 
 const entriesOf = (specs: readonly EntrySpec[], before: number): StoredEntry[] =>
   specs.map(({ operation, item, boundTo = null }, index): StoredEntry => {
