@@ -443,9 +443,9 @@ describe("a run", () => {
     const outbox = world.createOutbox();
     await outbox.add(receipt("a"));
     const stop = new AbortController();
-    const { begin } = OpenStore.prototype;
-    vi.spyOn(OpenStore.prototype, "begin").mockImplementation(async function (this: OpenStore, ...given) {
-      const begun = await begin.apply(this, given);
+    const { markSending } = OpenStore.prototype;
+    vi.spyOn(OpenStore.prototype, "markSending").mockImplementation(async function (this: OpenStore, ...given) {
+      const begun = await markSending.apply(this, given);
       stop.abort();
       return begun;
     });

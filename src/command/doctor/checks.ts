@@ -81,7 +81,7 @@ function proxyVariableFor({ protocol, hostname, port }: URL): string | undefined
 
 function checkToken({ failure, tokenLifetimeMs }: Probe): Finding[] {
   if (failure && !(failure instanceof ConnectionError || failure instanceof ConfigurationError))
-    return [problem(failure instanceof RateLimitError ? "rate limit" : "token", failure.message, adviceFor(failure))];
+    return [problem(failure instanceof RateLimitError ? "rate limit" : "token", failure.message, adviceAbout(failure))];
   if (tokenLifetimeMs === undefined) return [];
   // If there is no usable `expires_in`, the client uses a token for a day.
   if (tokenLifetimeMs > 0.99 * DAY_MS) {
@@ -103,9 +103,13 @@ function checkAllItems({ allItems }: Probe): Finding[] {
 
 function pageFinding(name: string, { path, page, error }: ReadPage, use = ""): Finding {
   if (page && page.value.length === 0 && (page.hasMore || page.totalCount > 0))
-    return problem(name, `GET ${path}: the first page is empty, and there is said to be more`, use + adviceFor(error));
+    return problem(
+      name,
+      `GET ${path}: the first page is empty, and there is said to be more`,
+      use + adviceAbout(error),
+    );
   if (page) return ok(name, `GET ${path}: ${plural(page.totalCount, "record")}`);
-  return problem(name, error ? error.message : `GET ${path}: no response`, use + adviceFor(error));
+  return problem(name, error ? error.message : `GET ${path}: no response`, use + adviceAbout(error));
 }
 
 function checkModifiedSince({ lists }: Probe): Finding[] {
@@ -200,7 +204,7 @@ function checkWarehouses({ warehouses }: Probe): Finding[] {
 }
 
 /** Returns advice about a response that cannot be used, in addition to the advice in its message. */
-function adviceFor(error: StocklotError | undefined): string {
+function adviceAbout(error: StocklotError | undefined): string {
   if (error instanceof RateLimitError)
     return "Other programs use the same limit. Try again in a minute, and give each program a part of the limit.";
   if (error instanceof AuthenticationError) return "Check the base URL, the client ID and the client secret.";
