@@ -11,9 +11,9 @@ import { inputOf, type StoredEntry } from "./entry.js";
 /** The part of a run that a call uses. */
 export interface AttemptGate {
   client: InventoryClient;
-  /** Stores that an attempt begins. Returns the entry as it is then; `undefined` if the attempt must not begin. */
+  /** Stores that an attempt begins. Returns the stored entry; `undefined` if the attempt must not begin. */
   markSending(entry: StoredEntry, clockAheadMs: number | null): Promise<StoredEntry | undefined>;
-  /** Stores that the attempt was certainly not applied, while its call goes on. Returns the entry as it is then. */
+  /** Stores that the attempt was certainly not applied, while its call goes on. Returns the stored entry. */
   takeBack(entry: StoredEntry): Promise<StoredEntry>;
   /** Whether a request may begin. */
   mayBegin(): boolean;
@@ -55,7 +55,7 @@ export async function callForEntry(gate: AttemptGate, before: StoredEntry): Prom
   const abort = new AbortController();
   const interrupt = () => abort.abort(new Interrupted());
   let stopTimer = () => {};
-  // When the run is stopped, a request in flight has the time of one attempt. A call that waits for more waits for a pause.
+  // When the run is stopped, a request in flight has the time of one attempt. A call that takes longer is waiting for a pause.
   const stop = () => {
     if (wasSent) stopTimer = startTimer(gate.client.timeoutMs, interrupt);
     else interrupt();
@@ -102,7 +102,7 @@ export async function callForEntry(gate: AttemptGate, before: StoredEntry): Prom
     return { outcome: "applied", entry, result };
   } catch (error) {
     endRequest();
-    // An abort does not end these two commands: an entry that was marked and not sent becomes pending again.
+    // An abort does not end these two commands, so an entry that was marked but not sent becomes pending again.
     await beginning.catch(() => {});
     await takenBack;
     return { outcome: callOutcome(entry.operation, wasSent, error), entry, error };
@@ -125,7 +125,7 @@ function callOutcome(operation: OutboxOperation, wasSent: boolean, error: unknow
 
 function appliedOf(operation: OutboxOperation, wasSent: boolean, error: unknown): StocklotError["applied"] {
   if (error instanceof StocklotError) return error.applied;
-  // An aborted call rejects with the abort's reason if it was not applied. An idempotent call does so in any case.
+  // An aborted call rejects with the abort's reason if it was not applied. An idempotent call rejects with it in any case.
   const isKnown = error instanceof Interrupted && !isIdempotent(operation);
   return wasSent && !isKnown ? "unknown" : "no";
 }

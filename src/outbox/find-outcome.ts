@@ -28,9 +28,9 @@ export interface OutcomeLookUp {
 }
 
 /**
- * Looks up the lot of a receipt. A lot is the receipt's own if it begins with the mark of the entry, whatever its item is. The
- * receipt is absent if there is no such lot, and each later lot of the item has the mark of another receipt of this outbox. Any
- * other later lot of the item may be the receipt's own: the service may have cut its remark, or a person changed it.
+ * Looks up the lot of a receipt. A lot is the receipt's own if its remark or serial begins with the mark of the entry, whatever
+ * its item is. The receipt is absent if no lot is its own, and each later lot of the item has the mark of another receipt of this
+ * outbox. Any other later lot of the item may be its own: the service may have cut the remark, or a person may have changed it.
  */
 export async function lookUpReceipt({ client, store, entry, options, pause }: OutcomeLookUp): Promise<LookUpResult> {
   const receipt = await lookedUpReceipt(store, entry);
@@ -45,7 +45,7 @@ export async function lookUpReceipt({ client, store, entry, options, pause }: Ou
   return { outcome: "unclear", reason, lots: recNos };
 }
 
-/** Returns the rules for the lots of an entry. They compare marks; without a mark, every later lot of the item is in doubt. */
+/** Returns the rules for the lots of an entry. The rules compare marks. Without a mark, every later lot of the item may be its own. */
 async function lookedUpReceipt(store: OpenStore, entry: StoredEntry): Promise<LookedUpReceipt> {
   const input = inputOf(entry);
   const mark = markOf(store.id, entry.key);
@@ -66,7 +66,7 @@ async function lookedUpReceipt(store: OpenStore, entry: StoredEntry): Promise<Lo
   };
 }
 
-/** Returns the marks of the other receipts of the item, pruned receipts included: their keys are enough. */
+/** Returns the marks of the other receipts of the item, pruned receipts included: a mark needs only the key. */
 async function marksOfOthers(store: OpenStore, { key, lane }: StoredEntry): Promise<string[]> {
   const marks: string[] = [];
   for await (const other of store.list({ lane, pruned: true }))
@@ -85,8 +85,8 @@ export async function lookUpItem(search: ItemLookUp): Promise<LookUpResult> {
 }
 
 /**
- * Decides about a write that was refused although an earlier attempt may have been applied. The refusal says nothing about that
- * attempt. The attempt was applied if the item is as it was sent; after a create, it must also have been created since.
+ * Decides about a write that was refused although an earlier attempt may have been applied. The refusal says nothing about the
+ * earlier attempt. That attempt was applied if the item is as it was sent; for a create, the item must also have been created since.
  */
 export async function lookUpAfterRefusal(search: ItemLookUp): Promise<LookUpResult> {
   const { entry } = search;

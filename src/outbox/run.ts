@@ -34,7 +34,7 @@ import type { EntryChange, OpenStore, SendFilter } from "./store.js";
  *   pending                  begins an attempt, which makes the entry `sending`, and calls the method. An entry that is bound to
  *                            another sender is canceled
  *   sending                  an attempt may have been applied. The item is left alone for `settleMs`: after that time, the
- *                            attempt has taken effect, or never will. What follows depends on the operation:
+ *                            attempt has taken effect, or never will. The next step depends on the operation:
  *     update, discontinue    calls the method again: a second call changes nothing
  *     create                 reads the item: applied if it is as sent, otherwise calls the method again: a SKU is unique
  *     receive                looks up the lot, above the highest record number that was seen when the receipt was sent:
@@ -46,10 +46,10 @@ import type { EntryChange, OpenStore, SendFilter } from "./store.js";
  *   applied                  applied
  *   refused                  rejected. If an attempt before this call may have been applied, the item is read: applied if it is
  *                            as sent (and, for a create, was created since), otherwise unknown
- *   uncertain                sending; after the second time the item is left alone until the next run
+ *   uncertain                sending. The second time in a run, the item is left alone until the next run
  *   failed, fails-for-all    pending, or sending if an attempt before this call may have been applied. The item is left alone
  *                            until the next run. After `fails-for-all`, the run ends
- *   interrupted              as after `failed`, but without an error
+ *   interrupted              as after `failed`, but no error is stored
  *
  *   signal           is aborted by                                   ends
  *   closed           `outbox.close()`                                the period
@@ -61,22 +61,22 @@ import type { EntryChange, OpenStore, SendFilter } from "./store.js";
  *   stop of an item  period.stop; in `runItem`, the time that the    the same, for the item
  *                    caller has set, or such a failure
  *   of a call        lock.lost; the `stop` of its run                the request (call.ts)
- *   LateEnd          one lease after `closed` or the caller's, and   every wait for the store. Until then, what became of the
- *                    after the end of the requests in flight; one    requests is stored
- *                    lease after lock.lost
+ *   LateEnd          after `closed` or the caller's: one lease       every wait for the store. Until then, the outcomes of
+ *                    after the requests in flight have ended; after  the requests are stored
+ *                    lock.lost: one lease later
  *
  * `settleMs` does not count from a stored time. If an entry was `sending` before this run began, `settleMs` counts from the
  * start of the run: the process that sent the entry had lost the lock before.
  */
 
-/** The most items that are worked on or wait at once. If more have an uncertain outcome, the service has a problem. */
+/** The most items that are worked on or wait at the same time. If more items have an uncertain outcome, the service has a problem. */
 const MAX_BUSY = 100;
 const POLL_MS = 500;
 /** The delay before the last reading of a look-up, in ms: a list may lack a record for a moment. */
 const LOOK_AGAIN_MS = 1_000;
 /** How many calls for an item may end uncertain in one run. */
 const MAX_UNCERTAIN = 2;
-/** After how many receipts the highest record number is read again. Fewer than a page has lots, so a look-up reads few pages. */
+/** After how many receipts the highest record number is read again. A page has more lots, so a look-up reads few pages. */
 const RECEIPTS_PER_READING = 100;
 /** How often the database may reject a change before the run ends. An outcome that is not stored may become `unknown`. */
 const MAX_CHANGE_REJECTIONS = { lasting: 5, passing: 60 } as const;
@@ -95,7 +95,7 @@ export async function runEntries(settings: SenderSettings, options: OutboxRunOpt
   const failures = new FailuresInARow();
   const isDone = async () => (await store.next(1, filter)).length === 0;
   let previous: SendingPeriod | undefined;
-  // A process that has lost the lock, because it was silent for too long, waits for it again.
+  // If the process was silent for too long and has lost the lock, it waits for the lock again.
   for (let isLost = true; isLost; ) {
     isLost = await SendingPeriod.during(settings, { signal, isDone, previous }, async (period) => {
       previous = period;
@@ -112,7 +112,7 @@ export async function runEntries(settings: SenderSettings, options: OutboxRunOpt
 interface ItemLimits {
   /** When the work must end, by the monotonic clock. */
   until: number;
-  /** The failures of the items before. */
+  /** The failures of earlier items. */
   failures: FailuresInARow;
   /** After how many attempts without an outcome the item is left alone. */
   maxUncertain?: number | undefined;
@@ -149,7 +149,7 @@ interface RunParts extends Pick<ItemLimits, "failures" | "maxUncertain"> {
   results: Results;
   /** Aborted when nothing more may be sent. */
   stop: AbortController;
-  /** Since when nobody has sent, by the monotonic clock. By default, the period knows that for each item. */
+  /** Since when nobody has sent, by the monotonic clock in ms. By default, the period knows this time for each item. */
   heldSince?: number;
   settlesOnly?: boolean;
 }
@@ -177,7 +177,7 @@ class OutboxRun implements AttemptGate {
   #toSend = 0;
   #receipts = 0;
   #lastRecNoRead: Promise<void> | undefined;
-  /** Items that were moved since the highest number was read: the lots of a move have no mark. */
+  /** Items that were moved since the highest number was read: lots that a move creates have no mark. */
   readonly #moved = new Set<string>();
 
   constructor(period: SendingPeriod, parts: RunParts) {
@@ -207,7 +207,7 @@ class OutboxRun implements AttemptGate {
     }
     await Promise.all(this.#busy.values());
     if (!this.#failure) return;
-    // A run that has lost the lock goes on when it has the lock again. But nobody else would report a late outcome.
+    // If the lock is lost, the run continues when it has the lock again. Then only a late outcome is thrown: nobody else reports it.
     if (this.#lock.isHeld || this.#failure.error instanceof LateOutcome) throw this.#failure.error;
   }
 
@@ -256,7 +256,7 @@ class OutboxRun implements AttemptGate {
       const before: StoredEntry = current;
       const isBoundToOther = before.boundTo !== null && before.boundTo !== this.#lock.name;
       if (settlesOnly && before.state === "pending" && !isBoundToOther) return void this.#setAside.add(before.lane);
-      // An earlier sender added the entry. It was `sending` when this run began.
+      // The entry is bound to an earlier sender. It was `sending` when this run began.
       if (before.state === "pending" && isBoundToOther) {
         await this.#change(before, { state: "canceled", settledAt: Date.now(), error: errorJson(NOT_SENT_IN_TIME) });
         return;
@@ -286,7 +286,7 @@ class OutboxRun implements AttemptGate {
         await this.#change(entry, isKnown ? { ...change, state: "pending" } : change);
       }
       if (outcome === "fails-for-all") this.#fail(error);
-      // An interrupted entry may have been changed by somebody else: it is read again.
+      // Somebody else may have changed an interrupted entry, so it is read again in this run.
       if (outcome !== "interrupted") this.#setAside.add(entry.lane);
       return;
     }
@@ -371,7 +371,7 @@ class OutboxRun implements AttemptGate {
     const { key, attempts } = entry;
     const stored = await this.#persistently(() => this.#store.change(entry, change));
     const present = stored ?? (await this.#persistently(() => this.#store.get(key)));
-    // The change may have been stored before, and the response of the database lost.
+    // An earlier command may have stored the change, although the response of the database was lost.
     if (present?.attempts === attempts && present.state === (change.state ?? entry.state)) {
       this.#report(present);
       return present;

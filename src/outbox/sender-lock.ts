@@ -25,7 +25,7 @@ import type { OpenStore, SenderRow } from "./store.js";
  * is sent. The holder compares the numbers after its last heartbeat has ended.
  */
 
-/** The last part of the lease, in which nothing is sent, so that a request has left this process before the lease ends. */
+/** The share at the end of a lease in which nothing is sent, so that requests have left this process before the lease ends. */
 const SAFETY_MARGIN = 0.2;
 const BEATS_PER_LEASE = 4;
 /** How often in a row the database may reject a heartbeat. */
@@ -57,19 +57,19 @@ export class SenderLock {
   /** The `beat` that this process stored last. */
   #beat = 0;
   #heldUntil = 0;
-  /** The same by the wall clock: while the machine sleeps, the monotonic clock stands still. */
+  /** `#heldUntil` by the wall clock: while the machine sleeps, the monotonic clock stands still. */
   #heldUntilEpoch = 0;
   readonly #lost = new AbortController();
   #stopTimers = () => {};
   /** The `beat` of the row after the release; `undefined` if unknown. */
   #releasedBeat: number | undefined;
-  /** Whether nobody else has sent since the same run held the lock before. */
+  /** Whether no other process has sent since the same run last held the lock. */
   isContinued = false;
   readonly #beating = new Set<Promise<unknown>>();
   #rejections = 0;
   /** The error of a database that has rejected too many heartbeats. */
   #rejected: unknown;
-  /** The keys that were sent, and the `beat` at that time. */
+  /** The keys of the entries that were sent, and the `beat` at the time of each attempt. */
   readonly #sent = new Map<string, number>();
 
   private constructor(store: OpenStore, { leaseMs, settleMs }: LockTimes) {
@@ -177,7 +177,7 @@ export class SenderLock {
     return true;
   }
 
-  /** Returns when the lock ends if the next command succeeds: the time counts from before the command is sent. */
+  /** Returns when the lock ends if the next command succeeds. Call it before the command is sent: the time counts from now. */
   #usableUntil(): [monotonic: number, epoch: number] {
     const usableMs = this.#leaseMs * (1 - SAFETY_MARGIN);
     return [monotonicNowMs() + usableMs, Date.now() + usableMs];
@@ -194,7 +194,7 @@ export class SenderLock {
   #arm(): void {
     this.#stopTimers();
     const stopEnd = startTimer(this.#heldUntil - monotonicNowMs(), () => this.#lose());
-    // After a failed heartbeat, the next one may succeed. If none does, the lock ends at its time.
+    // After a failed heartbeat, the next one may succeed. If no heartbeat succeeds, the lock ends at its time.
     const beat = () => void this.confirm().catch((error: unknown) => this.#noteFailure(error));
     const usualMs = this.#leaseMs / BEATS_PER_LEASE;
     const stopBeat = startTimer(this.#rejections > 0 ? Math.min(usualMs, REJECTED_RETRY_MS) : usualMs, beat);
@@ -216,7 +216,7 @@ export class SenderLock {
     this.#lose();
   }
 
-  /** Returns an error if the database has lost commits: a process that takes over only increases `beat`. */
+  /** Returns an error if `beat` has decreased: a process that takes over only increases it, so the database has lost commits. */
   async #lostCommits(): Promise<StorageError | undefined> {
     await Promise.allSettled(this.#beating);
     const stored = this.#beat;

@@ -88,7 +88,7 @@ export type EntryChange = Partial<Pick<StoredEntry, (typeof CHANGED)[number]>>;
 
 type Keyed = Pick<StoredEntry, "key">;
 
-/** The values that a change expects. If the entry has other values by now, it is not changed. */
+/** The values that a change expects. If the entry has other values by then, it is not changed. */
 export type AsRead = Pick<StoredEntry, "key" | "state" | "attempts">;
 
 /** Which entries are listed. */
@@ -145,7 +145,7 @@ interface AddOptions {
   seen?: SeenKeys | undefined;
 }
 
-/** The keys of one kind (a delivery), as a caller saw them before it adds more of that kind. */
+/** The keys of one kind (such as one delivery), as a caller saw them before adding more keys of that kind. */
 export interface SeenKeys {
   prefixes: readonly string[];
   /** How many keys begin with these prefixes. Keys are never removed, so an equal count means the same keys. */
@@ -180,8 +180,8 @@ export class OpenStore {
   }
 
   /**
-   * Records the service of a process, if the store has no service yet, or has the same account under another `serviceId`; and its
-   * `settleMs`, if that is the largest. Returns the recorded service; `undefined` if there is none.
+   * Records the service of a process, if the store has no service yet, or has the same account under another `serviceId`. Records
+   * its `settleMs`, if it is the largest. Returns the recorded service; `undefined` if there is none.
    */
   claim(use: StoreUser): Promise<ServiceAccount | undefined> {
     return this.database.transaction((run) => claimStore(this.database, run, this.names, use));
@@ -191,7 +191,7 @@ export class OpenStore {
    * Adds entries as `pending`: all of them or none. An entry whose key exists with the same input is not added. With
    * `replaceRejected`, an entry with another input replaces a rejected entry.
    *
-   * @returns the stored entry for the key of each
+   * @returns the stored entry for each key, in the order of `entries`
    * @throws InputValidationError if a key exists with another input
    * @throws KeysHaveGrown if keys of the kind were added since they were `seen`
    */
@@ -245,7 +245,7 @@ export class OpenStore {
     return { prefixes, count };
   }
 
-  /** Checks that the keys are those that were seen. No other process can add keys of a kind until the transaction ends. */
+  /** Checks that no keys were added since they were seen. No other process can add keys of a kind until the transaction ends. */
   async #assertSeen(run: SqlQuery, { prefixes, count }: SeenKeys): Promise<void> {
     // A transaction of SQLite that writes excludes all others.
     if (this.database.kind === "postgres")
@@ -543,7 +543,7 @@ function addTo(counts: Partial<Record<OutboxState, number>>, rows: readonly SqlR
 const isSame = (stored: StoredEntry, fields: Partial<StoredEntry>): boolean =>
   Object.entries(fields).every(([field, value]) => Reflect.get(stored, field) === value);
 
-/** Returns the two texts between which all keys with a prefix are. No key has the last character. */
+/** Returns two texts. All keys with the prefix are between them, because no key contains U+10FFFF. */
 const prefixRange = (prefix: string): [string, string] => [prefix, `${prefix}\u{10FFFF}`];
 
 const batchesOf = <T>(all: readonly T[]): T[][] =>
@@ -639,7 +639,7 @@ export async function claimStore(
     const known = id === null ? undefined : { id: String(id), address: String(address), clientId: String(clientId) };
     return { known, knownSettleMs: Number(row.settle_ms) };
   };
-  // Reading first spares a user who may only add the right to update.
+  // Reads first, so that a user who may only add entries needs no right to update.
   const { known, knownSettleMs } = await read();
   const isSameAccount = known?.address === service?.address && known?.clientId === service?.clientId;
   if (service && (!known || (isSameAccount && known.id !== service.id))) {

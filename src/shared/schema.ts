@@ -29,7 +29,7 @@ type IsSameType<A, B> = [A, keyof A, B, keyof B] extends [B, keyof B, A, keyof A
 /** The same fields, each optional and allowed to be `undefined`. */
 export const optionalFields = <Shape extends z.ZodRawShape>(shape: Shape) => z.object(shape).partial().shape;
 
-/** An object whose other fields are kept. They are not in its type. With `toJSON`, it would be sent as another one. */
+/** An object that keeps fields outside the shape; its type lacks them. An object with `toJSON` would be sent as another one. */
 export const objectWithOthers = <Shape extends z.ZodRawShape>(shape: Shape) =>
   (z.looseObject(shape) as z.ZodObject as z.ZodObject<Shape>).refine(
     (value) => typeof fieldOf(value, "toJSON") !== "function",
@@ -57,7 +57,7 @@ export const decimal = () => z.number();
 export const datetime = () => string().meta({ format: "date-time" });
 
 /**
- * Returns an argument as its schema reads it, a copy, so that what is checked is what is sent. Throws an
+ * Returns a copy of an argument, as its schema reads it, so that the checked value is the sent value. Throws an
  * `InputValidationError` that names what is wrong. `at` is the argument's name, if it has one.
  */
 export function checkInput<T>(
@@ -72,15 +72,15 @@ export function checkInput<T>(
   return read.value;
 }
 
-/** The same for a value of which only the schema knows the type. */
+/** Does the same as `checkInput` for a value whose type only the schema knows. */
 export const readInput = <T>(method: string, schema: LazySchema<z.ZodType<T>>, given: unknown, at: Issue["path"]): T =>
   checkInput(method, schema, given as T, at);
 
-/** The same for the options of a method. */
+/** Does the same as `checkInput` for the options of a method. */
 export const checkMethodOptions = <T>(method: string, schema: LazySchema<z.ZodType>, options: T): T =>
   checkInput(method, schema, options, pathOfOptions(options), { noun: "option" });
 
-/** The same for the options of `functionName`, with a `ConfigurationError`. */
+/** Does the same for the options of `functionName`. Throws a `ConfigurationError`. */
 export function checkConfiguration<T>(functionName: string, schema: z.ZodType, options: T): T {
   const read = readValue(schema, options, pathOfOptions(options), { noun: "option" });
   if (read.issues) throw configurationError(functionName, read.issues);
@@ -96,11 +96,11 @@ const pathOfOptions = (options: unknown): Issue["path"] => (isObject(options) ? 
 export interface IssueNaming {
   /** The kind of the names. */
   noun: "field" | "option" | "parameter";
-  /** Why a name is not allowed, if more is known than that. */
+  /** Returns why a name is not allowed, if the reason is known. */
   explainName?: (name: string) => string | undefined;
 }
 
-/** A hostile response can cause millions of issues. As many as the largest page has records. */
+/** The most issues that are reported: one for each record of the largest page. A hostile response can cause millions. */
 export const MAX_ISSUES = 1_000;
 /** How many unknown names of one object are reported. Each is compared with the known names. */
 const MAX_UNKNOWN_NAMES = 100;
@@ -151,7 +151,7 @@ function readValid(schema: z.ZodType, given: unknown): { data: unknown } | undef
     const read = schema.safeParse(given);
     return read.success ? read : undefined;
   } catch {
-    // A getter has thrown, which will throw again, or a message that the application has set in zod.
+    // A getter of the value has thrown, and will throw again; or a message that the application has set in zod has thrown.
     return undefined;
   }
 }

@@ -1,6 +1,6 @@
 export const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
 
-/** Anything but a Map, an AbortSignal, a typed array and other classes with data of their own kind. */
+/** Whether an object keeps its data in ordinary fields. A Map, an AbortSignal or a typed array does not. */
 export const isRecord = (value: object) =>
   isPlainObject(value) || Object.prototype.toString.call(value) === "[object Object]";
 

@@ -3,12 +3,12 @@
  * the renewal.
  *
  *   token     fresh            Calls use it.
- *             about to expire  Calls wait for a renewal. If the renewal fails, the token counts as fresh for a part of its time.
- *             none             Calls wait for a renewal, and fail with it.
+ *             about to expire  Calls wait for a renewal. If it fails, the token counts as fresh for most of its remaining time.
+ *             none             Calls wait for a renewal. If it fails, they fail, too.
  *   renewal   running          All calls share it. When no call waits for it any more, it is aborted and changes nothing.
  *             none             The next call without a fresh token starts one.
  *
- * A renewal first reads the store. It takes the token of the store unless that is the refused or the present one. Otherwise it
+ * A renewal first reads the store. It takes the token of the store unless that token is the refused or the present one. Otherwise it
  * takes the lock of the store, reads the store again, and then requests a token. A token that the service refuses (401) is
  * dropped at once. It stays `#refused` until there is a new one, because the store may still have it. Calls in the queue of the
  * limiter are not notified: each of them finds no fresh token when it gets a slot, gives the slot back, and waits for the renewal
@@ -117,7 +117,7 @@ export class TokenManager {
     return renewal;
   }
 
-  /** Puts the renewal off: the service may be available again before the token expires. Throws if there is no token to use. */
+  /** Postpones the renewal: the service may be available again before the token expires. Throws if there is no token to use. */
   #keepAfter(error: unknown): void {
     const now = Date.now();
     const areRefused = error instanceof AuthenticationError && refusesCredentials(error.status);
@@ -132,7 +132,7 @@ export class TokenManager {
     const { store, account, request } = this.#options;
     await untilAborted(signal, this.#pendingSave);
     let isAway = false;
-    /** Once the store has not replied in time, it is not asked for anything else, since it may take as long each time. */
+    /** After a failure or a timeout, this renewal does not use the store again, because each action may take as long. */
     const ask = async <T>(action: string, run: () => Promise<T>): Promise<T | undefined> => {
       if (isAway) return undefined;
       const result = await this.#useStore(action, () => inTime(run()), signal);
@@ -158,7 +158,7 @@ export class TokenManager {
       const storedByOther = mayLock && (await read());
       if (storedByOther) return storedByOther;
       const token = await request(signal, (error) => (this.#lastFailure = error));
-      // Calls do not wait for the store.
+      // Not awaited: calls do not wait for the store.
       this.#pendingSave = this.#useStore("set", () => inTime(store.set({ ...token }, account)));
       return token;
     } finally {
@@ -166,7 +166,7 @@ export class TokenManager {
     }
   }
 
-  /** Takes the lock of the store. Releases it at once if no call waits any more when it comes. */
+  /** Takes the lock of the store. If no call waits any more by then, releases the lock at once. */
   async #lock(signal: AbortSignal): Promise<(() => Promise<void>) | undefined> {
     const unlock = await this.#options.store.lock?.(signal);
     if (unlock && signal.aborted) await this.#useStore("unlock", unlock);

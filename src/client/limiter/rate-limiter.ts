@@ -41,7 +41,7 @@ export interface Slot {
 
 /** What a source returns if there is no slot now. */
 export interface Wait {
-  /** After which time to ask again, in ms. */
+  /** The time after which to ask again, in ms. */
   waitMs: number;
   /** Whether all processes that share the limit pause until then, after a 429. */
   isPause?: boolean;
@@ -240,7 +240,7 @@ export class RateLimiter {
       if (first && this.#leaveFree(first.rank) <= leaveFree) this.#start(first, taken);
       else taken.end(false);
     }
-    // The state decides, not the clock. The pause may have ended since the clock was read, and then nobody would ask again.
+    // Reads the state, not the clock: if the pause has ended since the clock was read, no alarm would be set.
     this.#askAgainAt(this.#state === "paused" ? this.#pausedUntil : undefined);
   }
 
@@ -296,7 +296,7 @@ export class RateLimiter {
     }
   }
 
-  /** Fails the waiting requests that leave `leaveFree` slots free and cannot wait that long. */
+  /** Fails the waiting requests that must leave at least `leaveFree` slots free and cannot wait for `waitMs`. */
   #failLate(waitMs: number, leaveFree = 0): void {
     const now = this.#clock.now();
     const promotedMs = leaveFree > 0 ? this.#source.waitMs(this.#leaveFree(NORMAL)) : waitMs;
@@ -365,7 +365,7 @@ export function countedSlots({ requests, intervalMs }: RateLimitSettings, clock:
     const now = reclaim();
     if (ahead < free) return 0;
     const index = (ahead % requests) - free;
-    // Of a request in flight, only one thing is known: it has not ended yet.
+    // It is only known that a request in flight has not ended yet.
     const next = index < 0 ? now : (returns[index] ?? now + holdMs);
     const rounds = Math.floor(ahead / requests);
     return next - now + (rounds === 0 ? 0 : rounds * holdMs);

@@ -66,7 +66,7 @@ function readPageJson(context: ResponseContext): unknown {
   return data;
 }
 
-/** Replaces numbers that are missing or wrong, which only a lenient check accepts, by those of the request. */
+/** Replaces missing or wrong page numbers by the numbers of the request. Only a lenient check accepts them. */
 function replaceInvalidPageNumbers<T>(page: Page<T>, request: PageRequest): Page<T> {
   const integerOr = (value: number, fallback: number) => (Number.isSafeInteger(value) ? value : fallback);
   const number = integerOr(page.page, request.page);

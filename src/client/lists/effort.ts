@@ -1,6 +1,6 @@
 import type { RateLimiter } from "../limiter/rate-limiter.js";
 
-/** How many requests of the background the rate limit allows, if no other calls use it. */
+/** How many background requests the rate limit allows, if no other calls use it. */
 export interface SlotAllowance {
   /** How many may be sent now. */
   available: number;
@@ -11,7 +11,7 @@ export interface SlotAllowance {
   pausedMs: number;
 }
 
-/** Returns all slots except the reserved ones. During a pause, all of them count as free again when it ends. */
+/** Returns all slots except the reserved ones. During a pause, all of these slots count as free when the pause ends. */
 export function slotAllowanceOf(limiter: Pick<RateLimiter, "snapshot">): SlotAllowance {
   const { limit, intervalMs, reserved, available, pausedUntil } = limiter.snapshot();
   const share = limit - reserved;
@@ -27,10 +27,10 @@ const OVERLAP_SHARE = 0.1;
 export const requestsForList = (records: number): number =>
   records <= 250 ? 1 : Math.ceil((records / 250) * (1 + OVERLAP_SHARE));
 
-/** Whether a list of this many records takes fewer requests than its items do one by one. */
+/** Whether reading a list of this many records takes fewer requests than reading the items one by one. */
 export const isListCheaper = (items: number, records: number): boolean => items > requestsForList(records);
 
-/** How many requests it takes to read items one by one, or with their list if that is cheaper. */
+/** How many requests it takes to read items one by one, or to read the whole list if that takes fewer. */
 export const requestsForItems = (items: number, records: number): number => Math.min(items, requestsForList(records));
 
 /**

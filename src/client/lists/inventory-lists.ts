@@ -53,7 +53,7 @@ function inventoryList<T>(list: keyof typeof METHODS, record: LazySchema<z.ZodTy
 
 /**
  * The highest record number of all lots that a client has seen in lists. The number in the response to a transaction does not count:
- * it need not be that of a lot.
+ * it may not be the number of a lot.
  */
 export class RecordNumbers {
   highest: number | undefined;

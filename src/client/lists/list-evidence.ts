@@ -1,7 +1,7 @@
 import { endOfPage, type Page, type RecordKey, startOfPage } from "./page.js";
 import { endOf, isCountPossible } from "./page-end.js";
 
-/** Why a list that has ended may not be everything that the service has counted. */
+/** Why a list that has ended may lack records that the service has counted. */
 export interface ListProblem {
   message: string;
   /** Whether the service contradicts itself. Otherwise the client may not be allowed to see everything. */
@@ -14,9 +14,9 @@ export class ListEvidence {
   emitted = 0;
   isComplete = false;
   readonly #isFromStart: boolean;
-  /** The smallest `totalCount` of all pages: records that were removed meanwhile are not missing. */
+  /** The smallest `totalCount` of all pages, because records that were removed meanwhile are not missing. */
   #counted = Infinity;
-  /** The largest `totalCount` of all pages. If fewer records were listed, the list is not certainly complete. */
+  /** The largest `totalCount` of all pages. If fewer records were listed, the list may be incomplete. */
   #mostCounted = 0;
   #first: { keys: RecordKey[]; totalCount: number; end: number } | undefined;
   /** The number of a later page that has repeated page 1. */

@@ -20,11 +20,11 @@ import { assertRequestedPage, endOf, isCountPossible, isRefusalOfPage } from "./
 export interface IterationSession<T> extends PageSession<T> {
   /** How many records the caller wants. No page is read ahead beyond that. */
   limit: number;
-  /** Whether the page after the last one is read in any case, to see that it shows nothing new. */
+  /** Whether the page after the last page is always read, to prove that it shows nothing new. */
   provesEnd?: boolean;
 }
 
-/** A page that was requested, ahead of its turn or not. */
+/** A page that was requested, perhaps ahead of its turn. */
 interface RequestedPage<T> {
   request: PageRequest;
   response: Promise<Page<T>>;
@@ -48,8 +48,8 @@ const OVERLAP_MARGIN = 8;
  * have then moved to pages that were already read.
  *
  * **Why nothing is missed while pages overlap.** A page is one contiguous run of the list at one moment, and records keep their
- * order. If a page contains a record that was seen before, it begins at or before the end of what was read. Nothing precedes
- * position 0. An iteration that began further on rejects if it comes to position 0 without a record that it has seen.
+ * order. If a page contains a record that was seen before, it begins at or before the end of the part that was read. Nothing precedes
+ * position 0. If an iteration that began at a later page comes to position 0 without a record that it has seen, it rejects.
  *
  * In overlapping mode, a page is one of these:
  *
@@ -234,7 +234,7 @@ export class ListReader<T> {
     return this.#session.keyOf !== undefined && (start > this.#end || this.#countOf(page) < this.#totalCount);
   }
 
-  /** Whether a page without a record that was seen directly follows what was read, and no page could overlap. Reads the page before. */
+  /** Whether a page without seen records directly follows the end, where no page can overlap. Reads the page before it. */
   async #adjoins(page: Page<T>, { page: number, pageSize }: PageRequest): Promise<boolean> {
     const isBridge = this.#isOverlapping && startOfPage(page) === this.#end && !this.#canOverlap(this.#end);
     if (!isBridge || page.value.length === 0) return false;
@@ -292,7 +292,7 @@ export class ListReader<T> {
     this.#totalCount = total;
   }
 
-  /** Returns how far the search goes, which is twice as far each time. */
+  /** Returns the next step of the search, in records. Each step is twice as long as the step before. */
   #nextStep(): number {
     this.#step = this.#step * 2 || this.#size;
     return this.#step;
@@ -321,7 +321,7 @@ export class ListReader<T> {
       if (start >= page.totalCount && page.totalCount > 0) return [];
       return page.value.slice(this.#hasBegun ? Math.max(0, this.#end - start) : 0);
     }
-    // An iteration that did not begin at page 1 does not include what precedes a record that it has seen.
+    // If an iteration did not begin at page 1, records before the first seen record do not belong to it.
     const from = startOfIteration(this.#session) === 0 || !this.#hasBegun ? 0 : Math.max(0, firstSeen);
     return page.value.filter((record, index) => {
       const key = keyOf(record);
@@ -377,7 +377,7 @@ export class ListReader<T> {
     this.#hasRequested = true;
     const { signal } = abort;
     const response = untilAborted(signal, this.#session.fetch(request, { isFurther, signal }));
-    // Its failure is reported when the page is next.
+    // A failure is reported when it is this page's turn.
     response.catch(() => {});
     const requested = { request, response, abort };
     this.#requested.push(requested);

@@ -51,7 +51,7 @@ export interface ListReading<T> {
   stableSort?: string | undefined;
 }
 
-/** How a list is read whose records have this key, and are sorted by this column with `gapless`. */
+/** Returns how to read a list whose records have the key `key`. With `gapless`, it is sorted by `stableSort`. */
 export const readingOf = <T>(
   { key, stableSort }: { key: string; stableSort?: string },
   pageReader: ListReading<T>["pageReader"],
@@ -63,7 +63,7 @@ export function createPaginator<T, Params>(requester: Requester, list: ListDefin
     const session = sessionOf(requester, list);
     return new Paginator<T>(() => session);
   } catch (error) {
-    // An iteration rejects at its first use, where its caller is.
+    // The list rejects at its first use, so that the stack trace shows the caller of that use.
     return new Paginator<T>(() => {
       if (error instanceof StocklotError) Error.captureStackTrace?.(error);
       throw error;
@@ -71,7 +71,7 @@ export function createPaginator<T, Params>(requester: Requester, list: ListDefin
   }
 }
 
-/** Reads a whole list, for a caller that asks whether it was complete. With `provesEnd`, its end costs one more request. */
+/** Creates the reader of a whole list, which tells whether it was complete. With `provesEnd`, one more request proves the end. */
 export const openReader = <T, Params>(
   requester: Requester,
   list: ListDefinition<T, Params>,
@@ -147,7 +147,7 @@ function createPageSession<T>(
   };
 }
 
-/** The topics of which each client has warned. */
+/** The topics about which each client has warned. */
 const warned = new WeakMap<ResponseContext["validation"], Set<string>>();
 
 function warnOnce(validation: ResponseContext["validation"], topic: string, message: string): void {
@@ -159,8 +159,8 @@ function warnOnce(validation: ResponseContext["validation"], topic: string, mess
 }
 
 /**
- * The key of a record in one of its fields. A response that was not checked may lack the field. Such a record has no key and
- * is always returned, since it would be lost if it were mistaken for one that was returned before.
+ * Returns a function that reads the key of a record from the field `name`. A response that was not checked may lack the field.
+ * Such a record has no key and is always returned, since it would be lost if it were mistaken for an earlier record.
  */
 export function createFieldKeyReader(name: string): (record: unknown) => RecordKey | undefined {
   return (record) => {

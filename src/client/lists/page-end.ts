@@ -20,12 +20,12 @@ export function endOf(page: Page<unknown>): PageEnd {
   return page.totalCount > endOfPage(page) ? "short" : "end";
 }
 
-/** Whether `totalCount` is at least the position at which the page ends. A count that is not says nothing. */
+/** Whether `totalCount` is at least the position at which the page ends. A smaller count proves nothing. */
 export const isCountPossible = (page: Page<unknown>): boolean =>
   page.value.length === 0 ? page.totalCount >= 0 : page.totalCount >= endOfPage(page);
 
 /**
- * The service may apply a smaller size than was asked for, but not another number.
+ * Checks the number of a page. The service may apply a smaller page size than was requested, but no other number.
  *
  * @throws PaginationError if the page has another number.
  */
@@ -36,7 +36,7 @@ export function assertRequestedPage(label: string, page: Page<unknown>, request:
   );
 }
 
-/** Whether a service that has no further page may respond so, instead of with an empty page. */
+/** Whether a service may respond with this error, instead of an empty page, if there is no further page. */
 export const isRefusalOfPage = (error: unknown): boolean =>
   error instanceof PaginationError ||
   (error instanceof ApiError &&

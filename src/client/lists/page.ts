@@ -7,7 +7,7 @@ export type RecordKey = string | number;
  * Source: service interface, "Paged envelope".
  */
 export interface Page<T> {
-  /** The records of this page. In an iteration: those that were not returned before. */
+  /** The records of this page. In an iteration, only the records that were not returned before. */
   value: T[];
   /** Records that match the query, before paging. */
   totalCount: number;
@@ -37,7 +37,7 @@ export interface PagingOptions {
    * Returns every record that exists for the whole iteration exactly once, even while others are added and removed. Pages
    * overlap, which costs about a tenth more requests, and the list is sorted by its key. If the service does not keep that
    * order, records may be missed; a warning is logged once. Pages that the service caps at 8 records or less cannot always
-   * overlap: each is compared with the one before instead.
+   * overlap: then each page is compared with the page before.
    * @default false
    * @example
    * // Receipts are booked meanwhile: no lot may be missed.

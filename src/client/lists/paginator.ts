@@ -8,8 +8,8 @@ import { assertRequestedPage } from "./page-end.js";
 const toArraySchema = /* @__PURE__ */ lazy(() => z.strictObject({ limit: integer().min(0).optional() }));
 
 /**
- * A list that is read page by page. Lazy: it sends no request until it is used, and invalid arguments reject at the
- * first use. Reusable: each iteration begins again, at the requested page. Neither a Promise nor an array:
+ * A list that is read page by page. It is lazy: it sends no request until it is used, and invalid arguments reject at the
+ * first use. It is reusable: each iteration begins again, at the requested page. It is neither a Promise nor an array:
  * `(await client.items.list()).length` is `undefined`. Use `for await`, or `await client.items.list().toArray()`.
  *
  * An iteration returns each record once. If `totalCount` falls between two pages, records have moved to pages that were already

@@ -1,4 +1,4 @@
-/** Whether values are in an order, as far as one can tell from outside. `undefined` if they are all equal. */
+/** Whether values are sorted in this direction, by any rule that services usually use. `undefined` if all values are equal. */
 export function isSorted(values: readonly unknown[], direction: "ASC" | "DESC"): boolean | undefined {
   if (new Set(values).size < 2) return undefined;
   const isInOrder = <Value>(sorted: readonly Value[], compare: (one: Value, next: Value) => number) =>

@@ -71,7 +71,7 @@ export class Observer {
     );
   }
 
-  /** Logs a warning. Idle connections hold this function; they must not keep the client alive. */
+  /** Logs a warning. Idle connections refer to this function, so it must not refer to the client. */
   readonly warn = (message: string): void => this.log("warn", message);
 
   log(level: LogLevel, message: string): void {
@@ -105,7 +105,7 @@ export class Observer {
     return observation ? new CallObserver(observation) : UNOBSERVED;
   }
 
-  /** Runs a method that sends several requests as one that may be observed. */
+  /** Runs a method that sends several requests, and observes them as one method. */
   async runMethod<T>(client: ClientState, name: string, run: () => Promise<T>): Promise<T> {
     const observation = observe((one) => one.startMethod?.({ name, client }));
     if (!observation) return await run();

@@ -27,7 +27,7 @@ import { bindMethods } from "./bind-methods.js";
 
 /** The result of `receive`, `move` and `issue`. */
 export interface TransactionResult {
-  /** The lot record number, if the response contains it. A number that may have been cut is none. */
+  /** The lot record number, if the response contains it. A number that may have been cut is left out. */
   recNo?: number;
   /** The body of the response: parsed JSON, otherwise a string; `undefined` if it was empty. Its form is not documented. */
   body: unknown;
@@ -110,13 +110,14 @@ export class Inventory {
    * zeros is returned.
    *
    * The service cannot filter stock levels by item. The client searches a few pages sorted by `partNo` instead of reading the
-   * list: usually 4 requests for 20,000 items, one for an item that it has searched before. The result is exact, whatever
-   * changes meanwhile: it is read from one page, which also contains the neighbours of the item. If the service does not
-   * sort this list, the whole list is read, unless `ifUnsorted` is `"error"`; also for `null` if `sort` makes no difference.
+   * list: usually 4 requests for 20,000 items, or 1 request for an item that it has searched before. The result is exact,
+   * even if the list changes meanwhile: it is read from one page, which also contains the neighbours of the item. If the
+   * service does not sort this list, the whole list is read; also if `sort` makes no difference and the item was not found.
+   * With `ifUnsorted: "error"`, the call rejects instead.
    *
-   * Many callers at once share equal requests in flight. With `totalTimeoutMs`, a search that cannot end in time is not begun: a
-   * `TimeoutError` with `retryAfterMs`, and nothing sent. With `maxAgeMs`, a result that this client has found is returned
-   * without a request, `null` and "no such item" included.
+   * Simultaneous calls share equal requests. If a search cannot end within `totalTimeoutMs`, nothing is sent, and the call
+   * rejects with a `TimeoutError` with `retryAfterMs`. With `maxAgeMs`, a recent result of this client is returned without a
+   * request; `null` and "no such item" are results, too.
    *
    * `options` apply to the whole call; `onResponse` receives the last response.
    *
@@ -145,9 +146,9 @@ export class Inventory {
   /**
    * The stock of several items, in all warehouses or in one, by the SKU as asked; `null` if the service does not list it.
    *
-   * As {@link getStockLevel}, but the searches share pages and look-ups: at most about 30 requests for twelve items among
-   * 20,000, 12 if they were searched before, and never more than reading the items and the list. With `onMissing: "omit"`,
-   * the result lacks SKUs that do not exist.
+   * Works like {@link getStockLevel}, but the searches share pages and look-ups. Twelve items among 20,000 take at most about
+   * 30 requests, or 12 if they were searched before. The call never takes more requests than reading the items and the list.
+   * With `onMissing: "omit"`, the result lacks SKUs that do not exist.
    *
    * @example
    * const levels = await client.inventory.getStockLevels(["BOLT-M8", "NUT-M8"], {
@@ -175,10 +176,10 @@ export class Inventory {
    *
    * The service cannot filter lots by item. The client searches a few pages sorted by `partNo` instead of reading the list:
    * usually 6 requests for 100,000 lots, one for an item that it has searched before. Up to about 200 lots are read from one
-   * page, so the result is what the service showed at one moment. More lots are read until two readings in a row agree: each
-   * that existed during the whole search is returned once, provided that the service orders the lots of an item in the same
-   * way on all pages. If the service does not sort this list, or `sort` makes no difference, the whole list is read, unless
-   * `ifUnsorted` is `"error"`.
+   * page, so the result is what the service showed at one moment. More lots are read repeatedly, until two readings in a row
+   * agree. Then each lot that existed during the whole search is returned once, provided that the service orders the lots of
+   * an item in the same way on all pages. If the service does not sort this list, or `sort` makes no difference, the whole
+   * list is read, unless `ifUnsorted` is `"error"`.
    *
    * `options` apply to the whole call; `onResponse` receives the last response.
    *
@@ -231,12 +232,12 @@ export class Inventory {
    * Looks up what became of a `receive` with unknown outcome. Candidates are the lots with a record number above
    * `request.lastRecNo`, the highest that this client had seen when the request was sent; without it, all lots.
    *
-   * "applied": a candidate of the item has the receipt's `rfidTag`, or equals the receipt in all fields that both have, a
-   * `serial`, `serial2` or `remark` among them (without `lastRecNo`: only if it was received after the request was sent). Two
-   * receipts with the same text cannot be told apart: make it unique.
+   * "applied": a candidate of the item has the receipt's `rfidTag`, or equals the receipt in all fields that both have. One of
+   * these fields must be `serial`, `serial2` or `remark`. Without `lastRecNo`, the lot must also have been received after the
+   * request was sent. Two receipts with the same text cannot be told apart, so make the text unique.
    *
-   * "not-applied": `settleMs` has passed, two views of the list (most recent first, and by descending `recNo`) agree, or else
-   * the whole list was read, and no lot can be the receipt's. "ambiguous": anything else, such as another new lot of the item
+   * "not-applied": `settleMs` has passed, and no lot can be the receipt's. Either two views of the list (most recent first, and
+   * by descending `recNo`) agree, or the whole list was read. "ambiguous": anything else, such as another new lot of the item
    * that is not known to be another receipt's, an item that cannot be found, a warehouse that the client may not read, or
    * lists that contradict each other. A person must decide.
    *
@@ -360,7 +361,7 @@ function levelsOf({ path, found, missing }: FoundItems<StockLevel>): Map<string,
   return levels;
 }
 
-/** Checks one SKU, for a search that takes several. */
+/** Checks one SKU. Returns it as a list, because a search takes several SKUs. */
 function checkedSku(shortID: string, method: string): [string] {
   return [checkInput(`inventory.${method}`, skuSchema, shortID, ["shortID"])];
 }

@@ -47,7 +47,7 @@ export async function attempt(parts: ClientParts, call: Call, progress: Progress
   return await sendOnce(parts, call, renewed);
 }
 
-/** The call will be retried. */
+/** Reports that the call will be retried. */
 export function reportRetry({ observer }: ClientParts, call: Call, progress: Progress, reason: string): void {
   const event = { ...call.identity, attempt: progress.attempts + 1, reason };
   observer.emit("retry", () => event);
@@ -68,7 +68,7 @@ async function sendOnce(parts: ClientParts, call: Call, before: Progress): Promi
     let veto: Problem | undefined;
     const request = wireRequest(call, token, () => {
       veto = slot.hasExpired?.() ? { kind: "slot expired" } : permission.withdraw();
-      // Then the transport sends nothing.
+      // The transport sends nothing after an error.
       if (veto) throw new Error("not allowed to be sent");
       call.settings.onSend?.();
     });
@@ -97,12 +97,12 @@ async function sendOnce(parts: ClientParts, call: Call, before: Progress): Promi
     return failedAttempt(call, progress, { kind: "exception", thrown, sent });
   } finally {
     parts.onTheWire.delete(call);
-    // The pause after a 429 has begun by now, or the slot would be granted to a waiting call.
+    // Not earlier: after a 429, the pause must have begun, or a waiting call would get the slot.
     slot.end(sent);
   }
 }
 
-/** The round from which an expired token is used: two tokens have expired while the call was in the queue. A refused token is never used. */
+/** From this round on, an expired token is used: two tokens have expired while the call was in the queue. A refused token is never used. */
 const ANY_TOKEN_FROM_ROUND = 3;
 
 /** The error with which a waiting call fails after the 429 of a probe, if the call has had too many 429s. */
@@ -115,9 +115,9 @@ interface Acquired {
 }
 
 /**
- * Waits for a token, then for a slot. In this order, because the token request needs a slot too, and there may be only
- * one. If the token expires in the queue, or is refused there, the slot is returned, a new token is requested (one for all
- * calls that wait), and the call queues before others, as does the repetition after a 401.
+ * Waits for a token, then for a slot. The token comes first, because its request needs a slot, too, and there may be only one
+ * slot. If the token expires or is refused in the queue, the call returns its slot, waits for a new token (one request for all
+ * waiting calls), and queues before others. The repetition after a 401 also queues before others.
  */
 async function acquire(parts: ClientParts, call: Call, before: Progress): Promise<Acquired | AttemptResult> {
   const { limiter, tokens, observer } = parts;
@@ -137,7 +137,7 @@ async function acquire(parts: ClientParts, call: Call, before: Progress): Promis
     if (lifetime.hasEnded()) return failedAttempt(call, progress, ended(lifetime));
     const priority = round === 1 && !before.hasRenewedToken ? call.priority : "token";
     if (needsToken && tokens.fresh === undefined) {
-      // No token request if the slot would come too late.
+      // If the slot would come too late, no token is requested.
       const waitMs = limiter.waitMs(priority);
       const { pausedUntil } = limiter.snapshot();
       if (waitMs > Math.max(0, lifetime.remainingMs))
@@ -182,7 +182,7 @@ function problemOfWait({ limiter }: ClientParts, { lifetime }: Call, thrown: unk
   return lifetime.aborted ? ended(lifetime) : { kind: "exception", thrown, sent: false };
 }
 
-/** Permission to send. `withdraw` is called right before the first byte, and returns why nothing may be sent. */
+/** Permission to send. `withdraw` is called right before the first byte. It returns a problem if nothing may be sent. */
 interface Permission {
   withdraw(): Problem | undefined;
 }
@@ -212,7 +212,7 @@ async function askBeforeSend(
 
 const ALWAYS: Permission = { withdraw: () => undefined };
 
-/** Nobody could wait for a promise before the first byte. */
+/** Throws if `returned` is a promise: nothing can wait for it right before the first byte. */
 function assertSynchronous(label: string, returned: unknown): void {
   if (typeof fieldOf(returned, "then") !== "function") return;
   Promise.resolve(returned).catch(() => {});
@@ -250,8 +250,8 @@ function wireRequest(call: Call, token: string | undefined, beforeFirstByte: () 
 }
 
 /**
- * The head of an error response is enough if its body was cut off, too slow or unreadable. A success whose body was cut is none:
- * not every transport reports that the connection broke before the end of a body without a length.
+ * Makes an error response usable if its body was cut off, too slow or unreadable: its head is enough. A success with a cut body
+ * becomes a failure: not every transport reports that a connection broke before the end of a body without a length.
  */
 function withUsableBody(end: ExchangeEnd): ExchangeEnd {
   const { sent, response } = end;
@@ -290,7 +290,7 @@ const unknownFailure = (cause: unknown) => ({
   permanent: false,
 });
 
-/** Why a response is no success. A token that was refused is dropped (401), and the limiter pauses after a 429. */
+/** Returns why a response is no success; `undefined` for a success. Drops the token after a 401. Pauses the limiter after a 429. */
 function checkStatus(
   parts: ClientParts,
   call: Call,
@@ -307,12 +307,12 @@ function checkStatus(
   return { kind: "status", response, pauseMs: pauseMsOf(parts.limiter) };
 }
 
-/** After one wrong response, a longer pause would stop all calls permanently. */
+/** The longest pause. Without this limit, one wrong `Retry-After` could stop all calls permanently. */
 const MAX_PAUSE_MS = 3_600_000;
-/** `Retry-After: 0` would use up all retries within a moment. */
+/** The shortest pause after a `Retry-After`. `Retry-After: 0` would use up all retries within a moment. */
 const MIN_RETRY_AFTER_MS = 1_000;
 
-/** The last 429 that has begun a pause of a limiter, which clients may share. */
+/** The last 429 that began a pause, by limiter. Several clients may share a limiter. */
 const lastRateLimited = new WeakMap<RateLimiter, WireResponse>();
 
 /** Pauses the limiter. During a pause this has no effect. */

@@ -12,11 +12,11 @@ export interface ApiRequest<T> {
   /** Relative to the base URL, encoded. */
   path: string;
   query?: Query | undefined;
-  /** Sent as JSON, `URLSearchParams` as a form. */
+  /** Sent as JSON, or as a form if it is a `URLSearchParams`. */
   body?: unknown;
   /** Returns what the caller of a method receives for a success. */
   read: ResponseReader<T>;
-  /** If the caller sets none: by default "high" for writes, "normal" for reads. */
+  /** The priority if the caller sets none. By default, "high" for writes and "normal" for reads. */
   priority?: Priority | undefined;
   /** Why a response with a success status is no success. */
   describeFalseSuccess?: ((response: WireResponse) => string | undefined) | undefined;
@@ -36,7 +36,7 @@ export interface ApiRequest<T> {
 export interface ResponseContext {
   readonly response: WireResponse;
   readonly call: Call;
-  /** When it was sent, in ms since the epoch. */
+  /** When the request was sent, in ms since the epoch. */
   readonly sentAt: number;
   readonly validation: ResponseValidation;
 }
@@ -49,7 +49,7 @@ export interface ResponseValidation {
   warn(message: string): void;
 }
 
-/** The settings of one call. Those of the request take precedence over those of the client. */
+/** The settings of one call. Settings of the request take precedence over settings of the client. */
 export interface CallSettings {
   timeoutMs: number;
   maxResponseBytes: number;

@@ -2,7 +2,7 @@
  * Creates the error that the caller receives. An error is complete when it is created, and never changed.
  *
  *   errorOf       the error of one attempt, or of the wait for the attempt
- *   callerError   the error of the call: that of its last attempt, or an `OutcomeUnknownError` whose cause is that
+ *   callerError   the error of the call: the error of its last attempt, or an `OutcomeUnknownError` that has it as its cause
  */
 import {
   ClientClosedError,
@@ -81,7 +81,7 @@ const UNREADABLE = {
   undecodable: "the response cannot be decoded",
 };
 
-/** Returns the error of a call from that of its last attempt. */
+/** Returns the error of a call, given the failure of its last attempt. */
 export function callerError(call: Call, progress: Progress, { problem, error }: Pick<Failure, "problem" | "error">) {
   const { applied } = progress;
   if (!call.isWrite || applied === "no") return error;
@@ -131,7 +131,7 @@ export function slotTooLateError(
   return new TimeoutError(message, { clock: "totalTimeoutMs", retryAfterMs, cause, applied: progress?.applied });
 }
 
-/** When the requests of `OutcomeUnknownError`s were sent, by the monotonic clock in ms: the clock of the machine may be set meanwhile. */
+/** When the request of each `OutcomeUnknownError` was sent, by the monotonic clock in ms: the wall clock may be set meanwhile. */
 export const monotonicSentAt = new WeakMap<object, number>();
 
 const DEFAULT_RECOVERY_HINT = "Check whether it was applied before you resend it.";
@@ -165,7 +165,7 @@ function outcomeUnknownError(
   return error;
 }
 
-/** Returns a copy of an error that several calls share, with what is known of the write of one of them. */
+/** Copies an error that several calls share, and sets `applied` for the write of one of these calls. */
 function withApplied(error: unknown, applied: Progress["applied"]): unknown {
   if (!(error instanceof StocklotError)) return error;
   const copy = new Error(error.message);
@@ -176,7 +176,7 @@ function withApplied(error: unknown, applied: Progress["applied"]): unknown {
 
 const LAST_FAILURE = ". The last failure: ";
 
-/** Returns the message of a cause without method and path, with which the outer message begins, too. */
+/** Returns the message of a cause without method and path, because the outer message begins with them. */
 const reasonIn = (error: unknown, label: string): string =>
   toOneLine(messageOf(error)).replace(`${label}: `, "").split(LAST_FAILURE, 1).join("").replace(/\.$/, "");
 
@@ -193,8 +193,8 @@ const unsentOrCount = (progress: Progress): string => attemptCount(progress) || 
 const shownErrors = new WeakSet<object>();
 
 /**
- * Puts the caller's line into the stack trace of an error: in an async function that the caller awaits, V8 knows it. The trace of
- * a failure that several calls share has the first caller's.
+ * Puts the caller's line into the stack trace of an error. V8 knows this line in an async function that the caller awaits. If
+ * several calls share a failure, its trace shows the line of the first caller.
  */
 export function showCaller(error: unknown): void {
   if (!(error instanceof StocklotError) || shownErrors.has(error)) return;

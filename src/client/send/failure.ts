@@ -4,9 +4,10 @@
  *   what happened                                              `applied`   again
  *   nothing was sent (no connection, `beforeSend` threw,
  *   aborted or closed in the queue)                            no          back-off, unless it cannot help
- *   the same, refused on this machine before the client has
- *   received anything, with default retries                    no          twice within a second, since nothing is listening
- *   401 · 429                                                  no          once, with a new token · after the pause
+ *   connection refused on this machine before the client has
+ *   received any response, with default retries                no          twice within a second, since nothing is listening
+ *   401                                                        no          once, with a new token
+ *   429                                                        no          after the pause
  *   other 4xx, 501, other 3xx                                  no          never
  *   408, other 5xx, 302, 303, timeout, broken connection,
  *   aborted after sending, false success, 2xx cut off          unknown     back-off for GET, PUT and DELETE, but not after an
@@ -55,7 +56,7 @@ export type Problem =
   | { readonly kind: "no slots"; readonly message: string; readonly cause: unknown }
   /** This process stood still for so long that another one may have the slot by now. */
   | { readonly kind: "slot expired" }
-  /** There is no token. `error` is that of the token request, which other calls may share. */
+  /** There is no token. `error` is the error of the token request, which other calls may share. */
   | { readonly kind: "no token"; readonly error: unknown }
   /** The caller's `beforeSend` threw, so the request must not be sent. */
   | { readonly kind: "veto"; readonly thrown: unknown }
@@ -124,7 +125,7 @@ function afterStatus(call: Call, { status, headers }: WireResponse): Consequence
   return { applied: "unknown", retry, reason, retryAfterMs: parseRetryAfterMs(headers) };
 }
 
-/** Whether the status leaves open if a write was applied. 302 and 303 do, since they may lead to the result of a write. */
+/** Whether a write with this status may have been applied. 302 and 303 may lead to the result of a write. */
 const leavesOpen = (status: number) => isTransientStatus(status) || status === 302 || status === 303;
 
 const ifSent = (sent: boolean) => (sent ? "unknown" : "no");

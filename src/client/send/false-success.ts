@@ -1,11 +1,11 @@
 /*
- * A response to a write whose status is a success, but whose body says otherwise. The document has two forms of errors:
+ * Finds responses to writes whose status is a success, but whose body is an error. The document has two forms of errors:
  *
  *   { statusCode, error, message, details }      most errors
  *   { message }                                  the rate limit
  *
- * A gateway may put either into an array, a string of JSON or a field `error`, spell the names in other letters, or send its
- * own form (RFC 9457). A result with a message is no error: it has other fields, too, or says that all is well.
+ * A gateway may put either form into an array, a string of JSON or a field `error`, spell the names in other letters, or send
+ * its own form (RFC 9457). A body with a message is no error if it has other fields, too, or says that all is well.
  */
 import { redact } from "../../shared/errors/redact.js";
 import { fieldOf, isObject } from "../../shared/unknown.js";
@@ -18,8 +18,8 @@ const HTML_TYPE_PATTERN = /^(text|application)\/(x?html|xhtml\+xml)/i;
 const ERROR_TYPE_PATTERN = /^\s*application\/(problem|[\w.-]*\berror)\+(json|xml)/i;
 
 /**
- * Why the response to a write is no success although its status is one; `undefined` if it is one. `documented` is the status
- * text of the operation, if the document shows one. JSON is never HTML, whatever its content type.
+ * Returns why the response to a write is no success although its HTTP status is; `undefined` for a success. `documented` is the
+ * `status` that the body must have, if the document shows one. JSON is never HTML, whatever its content type.
  */
 export function describeFalseSuccess(response: WireResponse, documented?: string): string | undefined {
   const text = readText(response);
@@ -55,7 +55,7 @@ function findErrorObject(body: unknown, depth: number): object | undefined {
     return undefined;
   }
   if (isErrorObject(body)) return body;
-  // Beside a result, an object of another form may be anything.
+  // Next to other fields, the object in `error` may be anything, unless it has an error status.
   const { error, ...rest } = inLowerCase(body);
   const isAlone = Object.values(rest).every((value) => value === null);
   const inner = isObject(error) || isAlone ? findErrorObject(error, depth - 1) : undefined;
@@ -73,14 +73,14 @@ function isErrorObject(given: object): boolean {
   const hasOthers = Object.entries(fields).some(([name, value]) => value !== null && !DOCUMENTED_FIELDS.has(name));
   if (hasOthers) return false;
   if (isText(error)) return true;
-  // Only a message. An empty `error`, or the status of a success, says that there is none.
+  // There is only a message. With an empty `error` or a success status, the message is no error.
   return isText(message) && !("error" in fields) && !isSuccess(statuscode);
 }
 
 const isText = (value: unknown) => typeof value === "string" && value.trim() !== "";
 const isErrorStatus = (status: unknown) => isStatus(status) && Number(status) >= 400;
 const isSuccess = (status: unknown) => isStatus(status) && Number(status) >= 200 && Number(status) < 300;
-/** A number, or one in a string. */
+/** A number, or a string that may contain a number. */
 const isStatus = (status: unknown) => typeof status === "number" || isText(status);
 
 /** Services spell the names of their fields in camel case or in Pascal case, depending on a setting. */
@@ -94,8 +94,8 @@ function messageIn(error: object): string | undefined {
 }
 
 /**
- * Whether the body of a response that may have been cut is part of a JSON text. A number that was cut is a number, too: see
- * `readTransactionResult`.
+ * Whether the body of a response that may have been cut is part of a JSON text. Does not recognise a cut number, which is still
+ * a number: see `readTransactionResult`.
  */
 export function isCutOff(response: WireResponse): boolean {
   if (!response.endsByClose) return false;

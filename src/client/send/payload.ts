@@ -44,7 +44,7 @@ export function encodeRequest({ method, path, query: given, body }: RequestParts
   }
 }
 
-/** Parameters of a request; those that are `undefined` are left out. Dates are sent as ISO 8601 in UTC. */
+/** Parameters of a request. `undefined` parameters are left out. Dates are sent as ISO 8601 in UTC. */
 export type Query = Readonly<Record<string, string | number | boolean | Date | undefined>>;
 
 /** The parameters as they are sent. */
@@ -65,8 +65,8 @@ export function encodeQueryString(query: Record<string, string>): string {
 }
 
 /**
- * The JSON of a value of the caller's, each field of which is read once. What `JSON.stringify` would change or leave out
- * silently (NaN, a Map, a function) is refused. `at` is the argument's name.
+ * Returns a value of the caller's as JSON. Reads each field once. Refuses values that `JSON.stringify` would silently change
+ * or leave out (NaN, a Map, a function). `at` is the argument's name.
  *
  * @throws InputValidationError that names the field.
  */
@@ -99,7 +99,7 @@ function describeNotJson(value: unknown, depth: number): string | undefined {
   if (!isObject(value)) return `must be JSON data, not ${value === undefined ? "undefined" : `a ${typeof value}`}`;
   if (depth > MAX_NESTING) return `is nested deeper than ${MAX_NESTING} levels`;
   const hasData = Array.isArray(value) || isPlainObject(value) || (isRecord(value) && Object.keys(value).length > 0);
-  // Otherwise it is not known where its data are: it would be sent as an empty object.
+  // It is not known where other objects keep their data: they would be sent as empty objects.
   return hasData
     ? undefined
     : `must be JSON data, not a ${fieldOf(fieldOf(value, "constructor"), "name")}. Pass a plain object`;

@@ -8,9 +8,9 @@ export interface Progress {
   readonly attempts: number;
   /** How many retries after a back-off it has used up. */
   readonly retries: number;
-  /** How many 429s it has had, those of other calls' probes included. */
+  /** How many 429s it has had, including the 429s of other calls' probes. */
   readonly rateLimitRetries: number;
-  /** It has continued with a new token after a 401. */
+  /** Whether it has continued with a new token after a 401. */
   readonly hasRenewedToken: boolean;
   /** Whether a write was applied: `unknown` once an attempt may have been applied, `yes` once a success has arrived. */
   readonly applied: StocklotError["applied"];
@@ -26,7 +26,7 @@ export interface Progress {
 export interface Sending {
   /** When it began, in ms since the epoch. */
   readonly sentAt: number;
-  /** The same by the monotonic clock. */
+  /** When it began, by the monotonic clock in ms. */
   readonly begunAtMs: number;
   /** How far the service's clock was ahead, at least, in ms; `undefined` if that was not known. */
   readonly clockAheadMs: number | undefined;

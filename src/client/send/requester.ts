@@ -19,23 +19,23 @@ import { WriteLog } from "./write-log.js";
 /** Sends requests. */
 export interface Requester {
   /**
-   * Sends a request and returns the result of its reader. `shared` aborts it, too: of an iteration whose pages are read ahead,
-   * or of a token request. The caller who waits for it is shown later (`showCaller`).
+   * Sends a request and returns the result of its reader. `shared` is the signal of an iteration that reads pages ahead, or of
+   * a token request; it aborts the request, too. With `shared`, the error shows its caller's line later (`showCaller`).
    */
   send<T>(request: ApiRequest<T>, options?: RequestOptions, shared?: AbortSignal): Promise<T>;
 }
 
 /** Sends the requests of one call. */
 export interface RequestGroup extends Requester {
-  /** How many it has sent. */
+  /** How many requests it has sent. */
   requests: number;
-  /** When the oldest of them was sent, by the monotonic clock; only if they may be shared. */
+  /** When the oldest request was sent, by the monotonic clock in ms; `Infinity` if requests are not shared. */
   oldestSentAt: number;
   /** The caller's signal and deadline. */
   readonly lifetime: Lifetime;
   /** Whether its requests may be shared with other calls. */
   readonly isShared: boolean;
-  /** Notes a response that another call has received for this one, too. */
+  /** Notes a response that another call has received, and that this call uses, too. */
   note(response: ResponseInfo): void;
 }
 
@@ -44,7 +44,7 @@ export interface RequesterConfig extends Omit<ClientParts, "closed" | "onTheWire
   baseUrl: string;
   validation: ResponseValidation;
   totalTimeoutMs: number;
-  /** The settings of a call that sets none. */
+  /** The settings of a call whose caller sets none. */
   settings: CallSettings;
 }
 
@@ -104,7 +104,7 @@ export class ClientRequester implements Requester, ClientState {
     }
   }
 
-  /** The same within a lifetime, with options that were checked. */
+  /** Sends a request within a lifetime, with options that were checked. */
   async #sendWithin<T>(
     lifetime: Lifetime,
     request: ApiRequest<T>,
@@ -146,8 +146,8 @@ export class ClientRequester implements Requester, ClientState {
   }
 
   /**
-   * Runs several requests as one call of the caller's: one deadline, one signal, one `onResponse`. The group that `run` gets
-   * sends all of them with these options, which were checked, and counts them. With `shares`, equal requests in flight are one.
+   * Runs several requests as one call of the caller's: one deadline, one signal, one `onResponse`. `run` gets a group, which
+   * sends the requests with these checked options, and counts them. With `shares`, equal requests in flight are sent once.
    */
   async group<T>(given: RequestOptions, run: (group: RequestGroup) => Promise<T>, shares = false): Promise<T> {
     const { signal, totalTimeoutMs = this.#config.totalTimeoutMs, onResponse, ...rest } = given;
@@ -185,12 +185,12 @@ export class ClientRequester implements Requester, ClientState {
     }
   }
 
-  /** Runs a method that sends several requests, so that instrumentations see it as one. */
+  /** Runs a method that sends several requests. Instrumentations see them as one method. */
   async asOneMethod<T>(name: string, run: () => Promise<T>): Promise<T> {
     return await this.#config.observer.runMethod(this, name, run);
   }
 
-  /** Rejects waiting calls, lets those on the wire finish, then closes the connections. */
+  /** Rejects waiting calls, lets calls on the wire finish, then closes the connections. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -223,7 +223,7 @@ export class ClientRequester implements Requester, ClientState {
     }
   }
 
-  /** A request that is shared waits for its slot without a deadline of its own, so each caller fails early by himself. */
+  /** Throws if a slot would come too late for this caller. A shared request has no deadline of its own for its slot. */
   #assertSlotInTime(
     lifetime: Lifetime,
     { method, path, priority = "normal" }: ApiRequest<unknown>,

@@ -1,7 +1,7 @@
 /*
- * Waits and repeats, as the table at the head of failure.ts says: after a 429 at most `maxRateLimitRetries` times, where the
- * limiter pauses all calls; after other failures at most `maxRetries` times, after a back-off. The repetition after a 401 is that of
- * `attempt`.
+ * Waits and repeats, as the table at the head of failure.ts says. After a 429, the limiter pauses all calls, and a call is
+ * repeated at most `maxRateLimitRetries` times. After other failures, it is repeated after a back-off, at most `maxRetries`
+ * times. `attempt` makes the repetition after a 401.
  */
 import pRetry from "p-retry";
 import { sleep } from "../../shared/time/wait.js";
@@ -15,8 +15,8 @@ import { retryWaitMs } from "./retry-wait.js";
 const MAX_MOMENTS = 2;
 
 /**
- * Repeats a failed attempt as long as its failure allows it. Each attempt gets how far the call has come, and returns how far it
- * has come then. The first one is not made here: p-retry costs as much as all other steps of a call.
+ * Repeats a failed attempt as long as its failure allows it. Each attempt gets the progress of the call, and returns the new
+ * progress. The first attempt is not made here, because p-retry takes as long as all other steps of a call.
  */
 export async function retried(
   call: Call,
@@ -42,7 +42,7 @@ export async function retried(
         if (end.failure) throw again;
       },
       {
-        // The progress decides how often, and `retryWaitMs` how long to wait.
+        // `afterRetry` decides how often to retry, and `retryWaitMs` how long to wait.
         retries: Infinity,
         minTimeout: 0,
         maxTimeout: 0,
@@ -61,7 +61,7 @@ export async function retried(
       },
     );
   } catch (thrown) {
-    // p-retry also rejects if the signal aborts in the moment of success: what has succeeded counts.
+    // p-retry also rejects if the signal aborts at the moment of success. Then the success counts.
     if (!end.failure || thrown === again) return end;
     if (!lifetime.aborted) throw thrown;
     return failedAttempt(call, end.progress, { kind: "end", reason: lifetime.reason, sent: false });

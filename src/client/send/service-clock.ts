@@ -6,7 +6,7 @@ export function dateHeaderMs({ date = "" }: Readonly<Record<string, string>>): n
   return Number.isNaN(time) ? undefined : time;
 }
 
-/** The service's time when a call began, or earlier: the `Date` header is set when the response begins, at the earliest. */
+/** The service's time when a call began, or an earlier time: the `Date` header was set before the response ended. */
 export function serviceTimeBefore({
   headers,
   durationMs,
@@ -33,7 +33,7 @@ export class ServiceClock {
     this.#at = monotonicNowMs();
   }
 
-  /** How far it is ahead of the clock of this machine at least, in ms; `undefined` if that is not known. */
+  /** How far the service's clock is ahead of this machine's clock, at least, in ms; `undefined` if unknown. */
   get aheadMs(): number | undefined {
     if (this.#served === undefined) return undefined;
     // The time since then is measured by the monotonic clock: the local clock may have been set meanwhile.

@@ -4,19 +4,19 @@ import { setNewest } from "../../shared/bounded-map.js";
 const MAX_ITEMS = 10_000;
 
 /**
- * When writes of a client have begun and ended. What was read before shows the state before them: nobody joins a request that
- * was sent then, and what was found of the item is not used any more.
+ * Records when the writes of a client begin and end. A read that was sent before a write may show the state before the write.
+ * So no call joins such a read, and an earlier search result for the item is not used any more.
  */
 export class WriteLog {
   /** Counts the begin and the end of each write. */
   epoch = 0;
-  /** Writes that are not sorted in by item yet. Most clients never ask for them. */
+  /** Writes that are not in `#epochByItem` yet. Most clients never call `hasWritten`. */
   readonly #noted: { shortID: string; epoch: number }[] = [];
   readonly #epochByItem = new Map<string, number>();
   /** The epoch of writes whose item is not known, and of items that are no longer remembered. */
   #epochOfAny = 0;
 
-  /** A write begins or ends. Without a SKU, it may concern any item. */
+  /** Notes that a write begins or ends. Without a SKU, the write may concern any item. */
   note(shortID: string | undefined): void {
     this.epoch += 1;
     if (shortID === undefined) this.#epochOfAny = this.epoch;
@@ -31,7 +31,7 @@ export class WriteLog {
     }
   }
 
-  /** Whether a write that may concern the item has begun or ended since. */
+  /** Whether a write that may concern the item has begun or ended since the epoch `since`. */
   hasWritten(shortID: string, since: number): boolean {
     this.#sortIn();
     return Math.max(this.#epochOfAny, this.#epochByItem.get(comparableSku(shortID)) ?? 0) > since;

@@ -14,7 +14,7 @@ export interface ResponseHead {
 export interface WireResponse extends ResponseHead {
   /** The body, decompressed. */
   body: Uint8Array;
-  /** Nothing but the close of the connection may show where the body ends, so that it may be cut. */
+  /** Whether only the close of the connection shows where the body ends. Such a body may have been cut. */
   endsByClose?: boolean;
 }
 
@@ -24,7 +24,7 @@ const strict = /* @__PURE__ */ new TextDecoder("utf-8", { fatal: true });
 /** The body as a string, without a byte order mark. Bytes that are not UTF-8 become replacement characters. */
 export const readText = ({ body }: Pick<WireResponse, "body">): string => lenient.decode(body);
 
-/** The same; `undefined` if the body is not valid UTF-8. */
+/** The body as a string; `undefined` if it is not valid UTF-8. */
 export function readValidText({ body }: Pick<WireResponse, "body">): string | undefined {
   try {
     return strict.decode(body);
@@ -33,7 +33,7 @@ export function readValidText({ body }: Pick<WireResponse, "body">): string | un
   }
 }
 
-/** The value of a JSON text; `undefined`, which is no JSON value, if it is not JSON. */
+/** Returns the value of a JSON text; `undefined`, which is no JSON value, if the text is not JSON. */
 export function parseJsonOrUndefined(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text);
@@ -80,7 +80,7 @@ export type Wire = (request: WireRequest, exchange: Exchange) => Promise<void>;
 
 export interface Transport {
   readonly send: Wire;
-  /** Closes connections of its own. */
+  /** Closes the connections that it has opened. */
   close(): Promise<void>;
 }
 
@@ -190,12 +190,12 @@ export class Exchange {
     this.hasEnded = true;
     this.#stop();
     this.onEnd?.();
-    // If exchange and transport still held each other, collecting them would take half the time of a call (Node.js 20).
+    // If exchange and transport still referred to each other, garbage collection would take half the time of a call (Node.js 20).
     this.cancel = this.onEnd = undefined;
   }
 }
 
-/** Whether a chunk is bytes, also those of another realm: Jest runs each test file in a realm of its own. */
+/** Whether a chunk is bytes. Bytes of another realm count, too: Jest runs each test file in a realm of its own. */
 const isBytes = (chunk: unknown) =>
   ArrayBuffer.isView(chunk) && Object.prototype.toString.call(chunk) === "[object Uint8Array]";
 

@@ -13,7 +13,7 @@ interface TransportOptions {
   timeoutMs: number;
 }
 
-/** Creates what sends the requests. A dispatcher or fetch function of the caller stays open when the client closes. */
+/** Creates the transport of a client. A dispatcher or fetch function of the caller stays open when the client closes. */
 export function createTransport(base: URL, options: TransportOptions, warn: (message: string) => void): Transport {
   const { fetch, dispatcher, timeoutMs } = options;
   if (fetch) return { send: createFetchWire(base, fetch), close: async () => {} };
@@ -23,7 +23,7 @@ export function createTransport(base: URL, options: TransportOptions, warn: (mes
 
 /**
  * Sends with an agent of undici, which knows whether anything was sent, or with fetch if this runtime has no undici that
- * works. undici is loaded at the first request. Why so: docs/decisions/012-undici-or-fetch.md
+ * works. undici is loaded at the first request. Reasons: docs/decisions/012-undici-or-fetch.md
  */
 function createDefaultTransport(base: URL, timeoutMs: number, warn: (message: string) => void): Transport {
   let chosen: Promise<{ send: Wire; agent?: Dispatcher }> | undefined;
@@ -31,7 +31,7 @@ function createDefaultTransport(base: URL, timeoutMs: number, warn: (message: st
   const connecting = new Set<Socket>();
   return {
     async send(request, exchange) {
-      // A failure is not kept: the variable of the proxy may be corrected.
+      // After a failure, the next request chooses again: the proxy's environment variable may have been corrected.
       chosen ??= choose().catch((error: unknown) => {
         chosen = undefined;
         throw error;
@@ -42,13 +42,13 @@ function createDefaultTransport(base: URL, timeoutMs: number, warn: (message: st
       for (const socket of connecting) socket.ref();
       const end = () => {
         active -= 1;
-        // A connection that is slow is of use to the next request, but keeps no process alive for it.
+        // The next request can use a connection that is still opening. Until then, it must not keep the process alive.
         if (active === 0) for (const socket of connecting) socket.unref();
       };
       exchange.onEnd = end;
       await send(request, exchange);
     },
-    // All calls have ended: only idle connections are left, and those that aborted calls were waiting for.
+    // All calls have ended. Idle connections are left, and connections that aborted calls were waiting for.
     async close() {
       for (const socket of connecting) socket.destroy(new Error("the client is closed"));
       const { agent } = (await chosen?.catch(() => undefined)) ?? {};
@@ -67,7 +67,7 @@ function createDefaultTransport(base: URL, timeoutMs: number, warn: (message: st
 
 /** undici, if it can be loaded and works here. */
 async function loadUndici(warn: (message: string) => void): Promise<typeof import("undici") | undefined> {
-  // It reads environment variables where their failure cannot be caught. Only Deno may forbid that.
+  // undici reads environment variables where an error cannot be caught. Only Deno may forbid to read them.
   if (!mayReadEnvironment()) return undefined;
   try {
     const undici = await import("#undici");
@@ -80,9 +80,9 @@ async function loadUndici(warn: (message: string) => void): Promise<typeof impor
 }
 
 /**
- * Sends through an undici dispatcher. It passes a handler to `dispatch` instead of calling `undici.request`: only a handler
- * learns whether anything was sent, which decides whether a write may be retried, and it needs no stream. `resets` belongs
- * to the dispatcher, if it is one of `createAgent`.
+ * Sends through an undici dispatcher. Passes a handler to `dispatch` instead of calling `undici.request`: only a handler
+ * learns whether anything was sent, which decides whether a write may be retried. A handler also needs no stream. `resets`
+ * is set if `createAgent` created the dispatcher.
  */
 function createUndiciWire(base: URL, dispatcher: Dispatcher, resets?: ResetWatch): Wire {
   const prefix = base.pathname.replace(/\/+$/, "");

@@ -28,15 +28,16 @@ import { countRecords, type ListRow, type ListState, NEW_LIST_STATE, readListRow
 export interface WrittenPage {
   added: number;
   changed: number;
-  /** Numbers of the records that the service must count as modified since the copy had them last. */
+  /** Numbers of the records that an increment must list, because they differed from the copy. */
   modified: number[];
 }
 
-/** Numbers that one query returns, or records that are looked up. */
+/** How many records one query looks up. */
 const RECORDS_PER_READ = 1_000;
+/** How many numbers one query returns. */
 const NUMBERS_BATCH_SIZE = 10_000;
 
-/** The copy as one run uses it. A commit is one transaction: records, what is known of their list, and their changes. */
+/** The copy as one run uses it. A commit is one transaction: records, the state of their list, and their changes. */
 export class Copy {
   readonly #database: CopyDatabase;
   #row: CopyRow;
@@ -51,7 +52,7 @@ export class Copy {
   /**
    * Begins a run.
    *
-   * @param lists Those of the mirror. Each has a row from now on.
+   * @param lists The lists of the mirror. Each gets a row, if it has none.
    * @param history `undefined` leaves the history as the copy has it.
    * @throws ConfigurationError when the copy belongs to another service or client ID.
    */
@@ -69,7 +70,7 @@ export class Copy {
     }
     await copy.#switchHistory(history);
     await copy.#addRows(lists.filter((list) => !copy.#states.has(listName(list))));
-    // A run may have been killed before they were created.
+    // An earlier run may have been killed before it created the indexes.
     for (const resource of RESOURCES) if (copy.#isComplete(resource)) await database.createIndexes(resource);
     return copy;
   }
@@ -87,7 +88,7 @@ export class Copy {
     return countRecords(this.#database, list);
   }
 
-  /** Saves what is known of a list, together with the removal of records. */
+  /** Saves fields of a list's state, and removes records in the same commit. */
   async save(list: MirrorList, patch: Partial<ListState>, remove: readonly number[] = []): Promise<void> {
     const before = this.stateOf(list);
     const changesFrom =
@@ -127,7 +128,7 @@ export class Copy {
     return written;
   }
 
-  /** The numbers of the copy's records of a list that are not among these. */
+  /** Returns the numbers of a list's records in the copy that are not among `listed`. */
   async numbersOutside(list: MirrorList, listed: ReadonlySet<number>): Promise<number[]> {
     const { dialect, query } = this.#database;
     const field = `"${numberFieldOf(list)}"`;
@@ -151,7 +152,7 @@ WHERE ${field} > $1${scopeOf(list)} ORDER BY ${field} LIMIT ${NUMBERS_BATCH_SIZE
     return numbers.length;
   }
 
-  /** Removes the changes that are too old, from the oldest on: those that stay are consecutive, whatever clocks did. */
+  /** Removes changes that are too old, the oldest first. The remaining changes are consecutive, even if a clock was set. */
   async expireChanges(): Promise<void> {
     const { historyDays, seq, expired } = this.#row;
     if (historyDays === null) return;
@@ -190,7 +191,7 @@ WHERE ${field} > $1${scopeOf(list)} ORDER BY ${field} LIMIT ${NUMBERS_BATCH_SIZE
     for (const row of rows) this.#states.set(listName(row.list), row);
   }
 
-  /** Switches the recording of changes on or off. Off removes all rows, and skips a number, so that no reader misses that. */
+  /** Switches the recording of changes on or off. Off removes all rows and skips one `seq`, so that every reader notices. */
   async #switchHistory(history: MirrorHistoryOptions | false | undefined): Promise<void> {
     const { historyDays, seq } = this.#row;
     const days = history === undefined ? historyDays : history === false ? null : history.days;
@@ -261,7 +262,7 @@ WHERE "${field}" IN ${dialect.numbersOf("$1")}${scopeOf(list)}`;
     return new Map(rows.map((row) => [Number(row[field]), codec.decode(row)]));
   }
 
-  /** Commits, and records changes of a list with it. */
+  /** Commits statements, and records changes of a list in the same commit. */
   async #commit(
     statements: readonly Statement[],
     list?: MirrorList,

@@ -13,9 +13,9 @@ export interface MirrorListStatus {
   records: number;
   /** The copy has every change that the service dated before this, in ms since the epoch; `null` until the list was read completely. */
   asOf: number | null;
-  /** The time since `asOf`, in ms; `null` if that is `null`. */
+  /** The time since `asOf`, in ms; `null` if `asOf` is `null`. */
   lagMs: number | null;
-  /** Records that were removed before this are not in the copy; `null` if that is not known of any time. */
+  /** Records that were removed before this time are not in the copy; `null` if no such time is known. */
   fullPassAt: number | null;
   /** Records whose removal the last full pass refused, see `UnexpectedRemovalsError`; `null` if none. */
   refused: number | null;
@@ -30,7 +30,7 @@ export interface MirrorListStatus {
   changesFrom: number | null;
   /** Class and message of the error with which the last read of the list failed; `null` if it succeeded. */
   error: string | null;
-  /** When the first of the reads ended that have failed since the last success, in ms since the epoch; `null` if the last one succeeded. */
+  /** When the first read after the last success failed, in ms since the epoch; `null` if the last read succeeded. */
   failedSince: number | null;
 }
 
@@ -38,7 +38,7 @@ export interface MirrorListStatus {
 export interface ListState extends Omit<MirrorListStatus, "list" | "wID" | "records" | "lagMs"> {
   /** The service's clock when the last read began; `null` without a `Date` header. */
   since: number | null;
-  /** When the last full pass began that was read to its end, by the clock of this machine. */
+  /** The begin of the last full pass that was read to its end, by the clock of this machine. */
   passAt: number | null;
   /** Whether a full pass has begun and not ended since. */
   interrupted: boolean;
@@ -68,7 +68,7 @@ const resourcePlaceOf = ({ list }: ListRow) => RESOURCES.indexOf(list.resource);
 
 function listRowOf(row: Readonly<Record<string, unknown>>): ListRow {
   const values = Object.entries(STATUS_COLUMNS).map(([name, type]) => [name, fromColumn(type, row[name])]);
-  // A mirror wrote it.
+  // The values have these types, because a mirror wrote the row.
   const { list, wID, ...state }: ListState & { list: MirrorResource; wID: number | null } = Object.fromEntries(values);
   return { list: { resource: list, wID }, state };
 }
@@ -82,7 +82,7 @@ function fromColumn(type: SqlType, value: unknown): SqlValue | boolean {
 
 function toColumn(type: SqlType, value: SqlValue | boolean): SqlValue {
   if (type === "time" && value !== null) return new Date(Number(value)).toISOString();
-  // No database stores another string.
+  // No database stores a NUL, or half of a surrogate pair.
   if (typeof value === "string") return value.toWellFormed().replaceAll("\0", "");
   return typeof value === "boolean" ? Number(value) : value;
 }
@@ -111,7 +111,7 @@ export async function countRecords({ dialect, query }: CopyDatabase, { resource,
   return Number(row?.count);
 }
 
-/** The status of a copy: of the lists that it has, and of those that a mirror is to read. */
+/** Returns the status of each list that the copy has, and of each list that a mirror will read. */
 export async function readStatus(
   database: CopyDatabase | undefined,
   mirrored: readonly MirrorList[] = [],

@@ -2,19 +2,20 @@ import type { ListState } from "../copy/status.js";
 import type { MirrorReading } from "./list-reader.js";
 
 /*
- * What a full pass proves. A list whose numbers ascended has missed none. The decisive reading is the second one, if there are two:
+ * What a full pass proves. A reading whose numbers ascended has missed no record. If there are two readings, the second one is
+ * decisive. The first row that fits applies:
  *
  *   the decisive reading                                           proves
- *   lists fewer than counted, more of them than in the last pass,  nothing
- *     and records of the copy are absent
+ *   leaves more records unlisted than the last pass, and records   nothing
+ *     of the copy are absent
  *   lists as many as counted, or its numbers ascended              records and absence
- *   lists the same records as the first one                        records
- *   lists others                                                   nothing
+ *   lists the same records as the first reading                    records
+ *   lists other records, or is the only reading                    nothing
  *
- *   records   `asOf` and `since` are those of the first reading. So is `fullPassAt` if no absent record stays in the copy
- *   absence   what no reading has listed is removed, unless the guard refuses
+ *   records   `asOf` and `since` are taken from the first reading; `fullPassAt`, too, if no absent record stays in the copy
+ *   absence   records that no reading has listed are removed, unless the guard refuses
  *
- * A new list has nothing to lose: what is in its copy was left by a pass that was interrupted.
+ * The first row and the guard do not apply to a new list: its copy contains only records of an interrupted pass.
  */
 
 /** A reading of the whole list. */
@@ -31,7 +32,7 @@ export interface FullPass {
   absent: readonly number[];
 }
 
-/** How many removals need no confirmation. */
+/** Which removals need no confirmation. */
 export interface Guard {
   allowRemovals: boolean;
   maxRemovedShare: number;
@@ -41,7 +42,7 @@ export interface Guard {
 export const isSecondReadingDue = ({ hasAscended, unlisted }: FullReading, absent: readonly number[]): boolean =>
   !hasAscended && (absent.length > 0 || unlisted > 0);
 
-/** The result of a pass: what is saved, and what is removed. */
+/** Returns the result of a pass: the fields of the state that are saved, and the numbers of the records that are removed. */
 export function concludePass(pass: FullPass, before: KnownBefore, guard: Guard) {
   const { first, second, absent } = pass;
   const { beganAt, since } = first;
@@ -66,7 +67,7 @@ function proofOf({ first, second, absent }: FullPass, before: KnownBefore): "not
 const haveSameNumbers = (one: ReadonlySet<number>, other: ReadonlySet<number>) =>
   one.size === other.size && [...one].every((number) => other.has(number));
 
-/** The guard allows this many removals of a list, however large a part of the records they are, unless it is all of them. */
+/** The guard allows this many removals whatever their share of the records is, unless the service lists no record at all. */
 const MAX_UNGUARDED_REMOVALS = 50;
 
 /** The guard: whether this many removals need to be confirmed. */

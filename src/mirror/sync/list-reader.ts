@@ -7,14 +7,14 @@ import { type MirrorList, type NumberedRecord, numberedRecord } from "../tables.
 /** How many pages are requested while one is written. */
 const READ_AHEAD = 2;
 
-/** Connections that break for a minute end no run. */
+/** With these retries, a run survives connections that break for a minute. */
 const RETRY = { maxRetries: 8, maxDelayMs: 60_000 };
 
 /** A list that is being read, or was read. */
 export class MirrorReading {
   /** Numbers of the records that were listed. */
   readonly numbers = new Set<number>();
-  /** Whether numbers were listed in ascending order. They never change, so none was missed then. */
+  /** Whether numbers were listed in ascending order. Numbers never change, so an ascending reading has missed no record. */
   #isAscending = true;
   #last = Number.NEGATIVE_INFINITY;
   #totals: number[] = [];
@@ -28,7 +28,7 @@ export class MirrorReading {
     return this.requests.startedAt ?? null;
   }
 
-  /** When it began: by the clock of this machine or the service's, whichever is behind. In ms. */
+  /** When it began, in ms, by the clock that is behind: this machine's or the service's. */
   get beganAt(): number {
     return Math.min(this.#createdAt, this.since ?? this.#createdAt);
   }
@@ -46,7 +46,7 @@ export class MirrorReading {
     return this.#isAscending && this.numbers.size > 0;
   }
 
-  /** How many records the service has counted all the time and not listed. */
+  /** How many records were counted (the lower of the first and the last count) and not listed. */
   get unlisted(): number {
     return Math.max(0, Math.min(...this.#totals) - this.numbers.size);
   }
@@ -63,12 +63,12 @@ export class MirrorListReader {
     private readonly signal: AbortSignal | undefined,
   ) {}
 
-  /** A reading of the list, or of a part of it. */
+  /** Begins a reading of the list, or of a part of it. */
   begin(): MirrorReading {
     return new MirrorReading(this.#newRequests());
   }
 
-  /** Reads the records that were modified since then, or all, page by page into `reading`. */
+  /** Reads the records that were modified since `modifiedSince`, or all records, page by page. Adds them to `reading`. */
   async *read(
     reading: MirrorReading,
     modifiedSince?: Date,
@@ -103,7 +103,7 @@ export class MirrorListReader {
     return this.#open(params, this.#newRequests().options).page();
   }
 
-  /** Everything, discontinued items included. */
+  /** Opens the list of all records, discontinued items included. */
   #open(params: ListParams, options: ListOptions) {
     const { resource, wID } = this.list;
     const name = resource === "warehouseStockLevels" ? "stockLevels" : resource;

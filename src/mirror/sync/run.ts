@@ -4,7 +4,7 @@ import type { Copy } from "../copy/copy.js";
 import type { MirrorList } from "../tables.js";
 import { CallbackFailure, type ListSync } from "./sync-list.js";
 
-/** How a run has ended that has read its lists as far as that was possible. */
+/** The end of a run that has read its lists as far as possible. */
 export interface RunEnd {
   /** Records that were removed with lists that are not mirrored any more. */
   dropped: { list: MirrorList; removed: number }[];
@@ -13,10 +13,10 @@ export interface RunEnd {
 }
 
 /**
- * Brings lists up to date, see sync-list.ts. One that fails stops no other, unless all would fail: the run is aborted, a
- * callback or the database has failed, or the credentials are refused.
+ * Brings lists up to date, see sync-list.ts. If one list fails, the others are still read, unless all would fail: the run is
+ * aborted, a callback or the database has failed, or the credentials are refused.
  *
- * @param abandoned Lists that are not mirrored any more. Their records are removed.
+ * @param abandoned The lists that are not mirrored any more. Their records are removed.
  */
 export async function runLists(
   copy: Copy,
@@ -43,7 +43,7 @@ export async function runLists(
     await copy.expireChanges();
   } catch (error) {
     if (error instanceof CallbackFailure) throw error.cause;
-    // None of them can be read. An abort says nothing about the lists, and a database that fails can save nothing.
+    // No list can be read, so each list gets the error. After an abort or a failure of the database, nothing is saved.
     if (isRefusedForAll(error)) for (const list of lists) if (!failed.has(list)) await list.fail(error);
     throw error;
   }

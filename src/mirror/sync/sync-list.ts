@@ -11,32 +11,33 @@ import { concludePass, type Guard, isSecondReadingDue } from "./conclude-pass.js
 import { MirrorListReader, type MirrorReading } from "./list-reader.js";
 
 /*
- * How the copy of one list is kept equal to the list. What is known of it is a row of `mirror_status`:
+ * Keeps the copy of one list equal to the list. The state of the list is its row of `mirror_status`:
  *
  *   asOf         the copy has every change that the service dated before this; null: never read completely
- *   fullPassAt   when the last full pass began that removed all absent records: none that was removed before is in the copy
- *   refused      removals that the guard refused in the last full pass; null
+ *   fullPassAt   begin of the last full pass that removed all absent records: no record that was removed earlier is in the copy
+ *   refused      how many removals the guard refused in the last full pass; null: none
  *   unlisted     records that the service counted and the last full pass did not list
- *   since        the service's clock when the last read began; null: there is none, so there are no increments
+ *   since        the service's clock when the last read began; null: unknown, so there are no increments
  *   increments   whether modifiedSince lists all changes: true, false (for good), or null: not known yet
- *   passAt       when the last full pass began that was read to its end, whatever it concluded
+ *   passAt       begin of the last full pass that was read to its end, whatever it proved
  *   interrupted  a full pass has begun, and has not ended
  *   changesFrom, error, failedSince: see status.ts
  *
- * A list is new (asOf is null) or complete. A full pass that is interrupted leaves its records, and begins again.
+ * A list is new (asOf is null) or complete. If a full pass is interrupted, its records stay, and the next run begins it again.
  *
- * A run takes two steps. All lists take the first before any takes the second, so that an interrupted run has all changes.
- * A list that fails stops no other; the run then ends with the first error.
+ * All lists take step 1 before any list takes steps 2 and 3, so that an interrupted run has all changes. If one list fails, the
+ * others are still read, and the run then ends with the first error.
  *
  *   1. `readChanges`: an increment, if the list is complete and may have increments. It reads what was modified since
- *      `since` - overlapMs, and sets `since`; `asOf` only if `increments` is true. There is none before a full pass that
- *      is asked for (`full`), or that is to prove increments: what it would read is the proof.
- *   2. `makeFullPass`, if the list is new, has no increments, the last one was fullPassEveryMs ago, the service's clock was
- *      set back, or for `full`, or for `allowRemovals` after a refusal. It reads everything, a second time if the first one may
- *      have missed records, and ends with one commit of what that proves (conclude-pass.ts). If it found changes, an increment
- *      from the old `since` must list them. It decides about `increments`.
- *   3. While removals are refused, each run ends with an UnexpectedRemovalsError, and reads nothing again until the next full
- *      pass is due.
+ *      `since` - overlapMs, and sets `since`. It sets `asOf` only if `increments` is true. No increment is read in two cases:
+ *      a full pass was requested (`full`); or a full pass is due that must decide about `increments`. That pass needs the
+ *      changes as its proof, so no increment may take them first.
+ *   2. `makeFullPass`, in these cases: the list is new or has no increments; the last full pass was fullPassEveryMs ago; the
+ *      service's clock was set back; `full`; `allowRemovals` after a refusal. It reads the list, and reads it again if the
+ *      first reading may have missed records. It ends with one commit of what the readings prove (conclude-pass.ts). If it
+ *      found changes, it decides about `increments`: an increment from the old `since` must list these changes.
+ *   3. While removals are refused, each run ends with an UnexpectedRemovalsError. It does not repeat the full pass until the
+ *      next one is due.
  */
 
 /** The settings of a run. */
@@ -125,7 +126,7 @@ export class ListSync {
     if (asOf === null || full || (allowRemovals && refused !== null)) return true;
     if (increments === false || since === null || this.#refusesIncrements || this.#isClockSetBack) return true;
     const age = passAt === null ? Infinity : Date.now() - passAt;
-    // A pass in the future: the clock was set back.
+    // If the pass is in the future, the clock was set back.
     return age < 0 || age >= fullPassEveryMs;
   }
 
@@ -159,7 +160,7 @@ export class ListSync {
     this.#counts.removed += removed.length;
   }
 
-  /** Returns what is known of increments after a full pass that has found these records modified. */
+  /** Returns the new value of `increments` after a full pass that found the records `modified`. */
   async #checkIncrements(
     { asOf, since, increments }: ListState,
     pass: MirrorReading,
@@ -167,7 +168,7 @@ export class ListSync {
   ): Promise<boolean | null> {
     if (increments === false) return false;
     const from = new Date((since ?? 0) - this.settings.overlapMs);
-    // The failure may have been one of the moment.
+    // Asks again, because the refusal may have been temporary.
     if (this.#refusesIncrements) return (await this.#reader.refuses(from)) ? false : null;
     if (increments === null && pass.numbers.size > 0 && (await this.#reader.ignoresModifiedSince())) return false;
     if (asOf === null || since === null || modified.size === 0 || this.#isClockSetBack) return increments;
@@ -180,7 +181,7 @@ export class ListSync {
     return removed >= missing.length ? null : false;
   }
 
-  /** Reads the list, or what was modified since then, and writes it to the copy. */
+  /** Reads the list, or the records that were modified since `modifiedSince`, and writes them to the copy. */
   async #read(
     mode: MirrorProgress["mode"],
     modifiedSince?: Date,

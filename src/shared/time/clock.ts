@@ -3,7 +3,7 @@ export const DAY_MS = 86_400_000;
 /** Node fires a longer timer immediately. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Node may fire a timer this much early by the clock. */
+/** How many ms early a timer of Node may fire, by the clock. */
 const MAX_TIMER_EARLINESS_MS = 3;
 
 /** The monotonic clock, in ms. Looked up at each call, as the timers are, so that the fake clock of a test drives it. */
@@ -48,7 +48,7 @@ export class MonotonicClock {
       stop = startTimer(Math.ceil(time - armedAt), () => {
         const firedAt = this.now();
         const earlyMs = time - firedAt;
-        // A clock that did not move is mocked, however little is left.
+        // If the clock did not move at all, it is mocked, even if little time is left.
         if (earlyMs > 0 && earlyMs <= MAX_TIMER_EARLINESS_MS && firedAt > armedAt) return arm();
         if (earlyMs > 0) this.#offsetMs += earlyMs;
         callback();
