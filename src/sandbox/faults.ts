@@ -210,9 +210,16 @@ function wildcardToRegExp(path: string): RegExp {
   return new RegExp(`^${literal.join(".*")}$`);
 }
 
+const SERVES: { readonly [type: string]: boolean } = {
+  status: false,
+  hang: false,
+  drop: false,
+  truncated: true,
+  slow: true,
+} satisfies Record<Fault["type"], boolean>;
+
 /** Whether the response to a request with this fault, or without one, is the service's own. */
-export const servesResponse = (type: string | undefined): boolean =>
-  type === undefined || type === "truncated" || type === "slow";
+export const servesResponse = (type: string | undefined): boolean => type === undefined || SERVES[type] === true;
 
 /** The faulty response; undefined if there is never one. `serve` lets the request take effect, and returns the service's own. */
 export function applyFault(fault: CompleteFault, serve: () => SandboxResponse): SandboxResponse | undefined {
@@ -228,6 +235,8 @@ export function applyFault(fault: CompleteFault, serve: () => SandboxResponse): 
       return { ...serve(), delivery: { kind: "truncated", bytes: fault.bytes } };
     case "slow":
       return { ...serve(), delivery: { kind: "slow", delayMs: fault.delayMs, chunkBytes: fault.chunkBytes } };
+    default:
+      return fault satisfies never;
   }
 }
 

@@ -126,7 +126,7 @@ describe.skipIf(!postgres)("a PostgreSQL connection", () => {
     const connection = open({ connectionString: network.url });
     network.cutAfter("COMMIT\0");
     await expect(connection.transaction(insert(1))).rejects.toMatchObject({
-      message: expect.stringContaining("then try again"),
+      message: expect.stringContaining("Then try again"),
       mayBeStored: true,
     });
     expect(await values()).toEqual([1]);
@@ -152,7 +152,7 @@ describe.skipIf(!postgres)("a PostgreSQL connection", () => {
       await kill();
       await sleep(100);
     });
-    await expect(killed).rejects.toMatchObject({ message: expect.stringContaining("then try again") });
+    await expect(killed).rejects.toMatchObject({ message: expect.stringContaining("Then try again") });
     await connection.transaction(insert(4));
     expect(await values()).toEqual([1, 2, 4]);
   });

@@ -1,3 +1,4 @@
+import { isPassingStatus } from "../../service/status.js";
 import {
   ApiError,
   type ApiErrorInit,
@@ -43,8 +44,8 @@ export function createApiError(
   const body = isTokenRequest ? codeOfTokenError(response) : readErrorBody(response);
   const isTextHidden = isTokenRequest === true;
   const init: ApiErrorInit = { status, headers, ...body, method, path, attempts, applied, isTextHidden };
-  // A 404 of the token endpoint must not look like a missing item.
-  if (isTokenRequest && status >= 400 && status < 500 && status !== 429)
+  // A 404 of the token endpoint must not look like a missing item. A status that passes says nothing about the credentials.
+  if (isTokenRequest && status >= 400 && status < 500 && !isPassingStatus(status))
     return new AuthenticationError({
       ...init,
       hint: status === 404 || status === 405 ? BASE_URL_HINT : CREDENTIALS_HINT,

@@ -43,7 +43,8 @@ function assertCanMatch(path: string): void {
   const literal = path.split("*").map((part) => part.replace(/[\\^$.|?+()[\]{}]/g, "\\$&"));
   const rule = new RegExp(`^${literal.join(".*")}$`);
   const known = documentedPaths();
-  const endpoint = (pattern: string) => new RegExp(`^${pattern.replace("{wid}", "[\\d*]+").replace("{item}", ".+")}$`);
+  const endpoint = (pattern: string) =>
+    new RegExp(`^${pattern.replace("{wid}", "[\\d*]+").replace(/\{\w+\}/, "[^/]+")}$`);
   if (known.some((pattern) => rule.test(pattern.replace(/\{\w+\}/, "1")) || endpoint(pattern).test(path))) return;
   throw new InvalidArgumentError(
     `The path "${path}" matches no endpoint. Paths are relative to the base URL and case-sensitive: ${known.join(", ")}`,

@@ -94,7 +94,7 @@ export async function* bodyPieces(
       if (signal.aborted) return;
       yield bytes.subarray(position, position + delivery.chunkBytes);
     }
-  }
+  } else delivery.kind satisfies "whole" | "drop";
 }
 
 const encoder = new TextEncoder();
