@@ -31,6 +31,14 @@ function hasPassword(address: string): boolean {
   return url ? url.password !== "" : /^\w+:\/\/[^@/]*:.*@/s.test(address);
 }
 
+/** A file of such a name would be a new, empty database, and its name would show the password. */
+export function assertNoAddress(what: string, file: string): void {
+  if (!/:\/\/|^\s*(jdbc|postgres(ql)?|socket):|\b(host|dbname|user|password|port)\s*=/i.test(file)) return;
+  throw new CommandError(
+    `${what} looks like the address of a database. Use a file, or an address such as postgres://user@host/database.`,
+  );
+}
+
 /** How an outbox is opened. Only `create` creates one; `read` changes nothing. */
 export type OutboxUse = "create" | "change" | "read";
 
@@ -45,6 +53,7 @@ export function outboxStoreOf(what: string, file: string, use: OutboxUse): Outbo
   if (isPostgresAddress(file))
     return new PostgresOutboxStore({ connectionString: postgresAddress(what, file) }, { existing });
   if (file === "") throw new CommandError(`${what} must be the name of a file.`);
+  assertNoAddress(what, file);
   if (use === "create") return new SqliteOutboxStore({ path: file });
   // It may be an address without its scheme.
   if (!existsSync(file)) throw new CommandError(`${file.replace(/:.*@/s, ":…@")}: no such file. Check the path.`);

@@ -13,7 +13,7 @@ import {
 } from "../mirror/index.js";
 import { messageOf } from "../shared/unknown.js";
 import { type ConnectionFlags, withClient, withConnection } from "./connection.js";
-import { postgresAddress } from "./database.js";
+import { assertNoAddress, postgresAddress } from "./database.js";
 import { CommandError, durationOption, EXIT, integerOption } from "./exit.js";
 import { withHelp } from "./help.js";
 import { dateTime, print, printable, printJson, seconds, table, tell, withProgress, wrapped } from "./terminal.js";
@@ -123,7 +123,10 @@ const historyOption = (text: string) => (text === "off" ? (false as const) : { d
 
 function sinkOf({ sqlite, postgres }: MirrorFlags): MirrorSink {
   if (sqlite === "") throw new CommandError("--sqlite must be the name of a file.");
-  if (sqlite !== undefined) return sqliteSink({ path: sqlite });
+  if (sqlite !== undefined) {
+    assertNoAddress("--sqlite", sqlite);
+    return sqliteSink({ path: sqlite });
+  }
   if (postgres !== undefined) return postgresSink({ connectionString: postgresAddress("--postgres", postgres) });
   throw new CommandError("--sqlite or --postgres is required.");
 }

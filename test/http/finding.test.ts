@@ -73,6 +73,23 @@ describe("a receipt that was applied is never reported as not applied", () => {
     });
   });
 
+  it.each([
+    ["Kühl-4711", "Kühl-4711".normalize("NFD")],
+    ["Kühl-4711", "Kuhl-4711"],
+    ["Kühl-4711", "K?hl-4711"],
+    ["Kühl-4711", "KÃ¼hl-4711"],
+    ["Kühl-4711", "Kühl4711"],
+    ["PO 4711 & Co", "PO 4711 &amp; Co"],
+    ["PO 4711  & Co", "PO 4711 & Co"],
+    ["line\nbreak", "line\r\nbreak"],
+    ["004711", "4711"],
+    ["４７１１", "4711"],
+  ])("if its remark %j is kept in another form, %j: a person must decide", async (remark, stored) => {
+    const book = (lot: ListedLot) => ({ ...lot, remark: stored });
+    const { outcome } = await outcomeOf(others(10), { book }, { ...RECEIPT, remark });
+    expect(outcome).toBe("ambiguous");
+  });
+
   it("if its item cannot be found", async () => {
     const { client } = connect([]);
     const sent = (await lost(client)).request;

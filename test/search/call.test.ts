@@ -99,6 +99,19 @@ describe("A search for one item", () => {
     }
   });
 
+  it("returns a lot once that a page lists twice", async () => {
+    const service = new SearchedService([1, 2, 2, 3]);
+    const { value } = await service.client().inventory.listLots().page();
+    const twice = value.flatMap((lot) => [lot, lot]);
+    const client = clientWith(service, ({ pathname }) =>
+      pathname.endsWith("/Inventory")
+        ? Response.json({ value: twice, totalCount: 8, page: 1, pageSize: 250, pageCount: 1, hasMore: false })
+        : undefined,
+    );
+    const lots = await client.inventory.getLots("SKU-2");
+    expect(lots.map(({ recNo }) => recNo).sort()).toEqual([2, 3]);
+  });
+
   it("refuses two levels of one part number", async () => {
     const { inventory } = new SearchedService([10, 20, 20, 30]).client();
     await expect(inventory.getStockLevel("SKU-20")).rejects.toMatchObject({

@@ -46,7 +46,10 @@ describe("a success status is no success if the body is", () => {
     ["in a field error", { error: ERROR }],
     ["in a field error beside a result", { recNo: 7, error: ERROR }],
     ["only a message, in a field error", { error: LIMIT }],
+    ["in the only field of the body", { result: ERROR }],
+    ["in a list of results", { value: [ERROR], details: null }],
     ["a problem by its media type", { type: "about:blank", title: "Bad Request", status: 400 }, PROBLEM],
+    ["a problem without a type", { title: "Bad Request", status: 400, errors: { units: ["No."] } }],
     ["a problem by its form", { type: "about:blank", title: "Bad Request", status: 400 }],
     ["a problem with parameters of its type", { title: "x" }, `${PROBLEM}; charset=utf-8`],
     ["a problem of XML", "<problem/>", "application/problem+xml"],
@@ -57,6 +60,11 @@ describe("a success status is no success if the body is", () => {
     ["text that is said to be HTML", "please log in", "text/html"],
   ])("%s", (_, body, type) => {
     expect(describe2xx(body, type === undefined ? {} : { type })).toMatch(/^the body is (an error|HTML)/);
+  });
+
+  it("a report of a failure", () => {
+    const body = { success: false, message: "Warehouse is outside the client's authorized scope." };
+    expect(describe2xx(body)).toBe("the body reports a failure (success is false)");
   });
 
   it("quotes the error's own message", () => {
@@ -91,6 +99,9 @@ it.each<[string, unknown, string?]>([
   ["a message with an empty error", { error: "", message: "Received.", details: null }],
   ["a message with another field", { success: true, message: "Received." }],
   ["an empty message", { message: "" }],
+  ["a message of a result in its only field", { result: { message: "Received." } }],
+  ["a status of a success", { recNo: 7, status: "received" }],
+  ["a result that says that it is one", { success: true, status: 201 }],
   ["a result with the code of a warning", { recNo: 7, error: "low_stock" }],
   ["a result with a note in error", { recNo: 7, error: { message: "below the minimum" } }],
   ["results", [{ recNo: 7, message: "Received." }, { recNo: 8 }]],

@@ -87,6 +87,8 @@ export function isStoredAs(sent: unknown, stored: unknown): boolean {
 export function showsText(sent: unknown, stored: unknown): boolean {
   if (isBlankText(sent) || isBlankText(stored)) return false;
   if (isStoredAs(sent, stored)) return true;
+  const otherForms = plainForms(stored);
+  if (plainForms(sent).some((form) => otherForms.includes(form))) return true;
   const [wanted, shown] = [normalize(sent).toLowerCase(), normalize(stored).toLowerCase()];
   if (shown.length >= MIN_CUT_LENGTH && wanted.startsWith(shown)) return true;
   for (let at = shown.indexOf(wanted); at >= 0; at = shown.indexOf(wanted, at + 1))
@@ -96,6 +98,16 @@ export function showsText(sent: unknown, stored: unknown): boolean {
     )
       return true;
   return false;
+}
+
+/**
+ * Returns what is left of a text in any form in which a service may keep it: its ASCII letters and digits, once with accents
+ * removed and once with accented letters removed, without entities, and without leading zeros.
+ */
+function plainForms(text: unknown): string[] {
+  const known = normalize(text).replace(/&#?\w+;/g, "");
+  const forms = [known.normalize("NFKD"), known].map((form) => form.toLowerCase().replace(/[^a-z0-9]/g, ""));
+  return forms.map((form) => form.replace(/^0+/, "")).filter((form) => form !== "");
 }
 
 /** A shorter text says nothing: it may be the beginning of any. */

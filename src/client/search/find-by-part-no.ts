@@ -49,7 +49,11 @@ export async function findByPartNo<T>(list: SortedList<T>, item: SearchedItem): 
     // Interpolation needs both ends.
     const end = (["DESC", "ASC"] as const).find((direction) => !memory.knownEnds.has(direction));
     const page = list.pages[index] ?? (await (end ? readEnd(list, end) : readSorted(list, bracket.next(), "ASC")));
-    if (page.isFirst && page.isLast) return page.records.filter((record) => list.numberOf(record) === partNo);
+    if (page.isFirst && page.isLast)
+      return listedOnce(
+        list,
+        page.records.filter((record) => list.numberOf(record) === partNo),
+      );
     const run = bracket.learn(page);
     if (!run) continue;
     const { from, to } = run;
@@ -59,7 +63,7 @@ export async function findByPartNo<T>(list: SortedList<T>, item: SearchedItem): 
       await assertNoneElsewhere(list, partNo, { records, start });
       return records;
     }
-    const records = page.records.slice(from, to);
+    const records = listedOnce(list, page.records.slice(from, to));
     if (from === to || !list.isUnique) {
       await proveOrder(list);
       if (from === to) await ensureAbsent(list, partNo);
@@ -70,6 +74,11 @@ export async function findByPartNo<T>(list: SortedList<T>, item: SearchedItem): 
     return records;
   }
   throw new UnsearchableListError(`${label}: the list changes faster than one part number can be found in it`);
+}
+
+/** Returns each record once, although a page may list it twice. If a part number has one record, a second one is an error. */
+function listedOnce<T>({ isUnique, keyOf }: SortedList<T>, records: readonly T[]): T[] {
+  return isUnique ? [...records] : [...new Map(records.map((record) => [keyOf(record) ?? record, record])).values()];
 }
 
 /**

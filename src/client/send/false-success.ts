@@ -31,6 +31,7 @@ export function describeFalseSuccess(response: WireResponse, documented?: string
   const error = findErrorObject(body, MAX_ERROR_DEPTH);
   if (error) return `the body is an error of the service (${messageIn(error) ?? readErrorBody(response).message})`;
   if (ERROR_TYPE_PATTERN.test(type)) return `the body is an error (${readErrorBody(response).message || type})`;
+  if (isObject(body) && inLowerCase(body).success === false) return "the body reports a failure (success is false)";
   const status = fieldOf(body, "status") ?? documented;
   const isDocumented = typeof status === "string" && status.toLowerCase() === documented;
   return documented === undefined || isDocumented
@@ -55,10 +56,12 @@ function findErrorObject(body: unknown, depth: number): object | undefined {
     return undefined;
   }
   if (isErrorObject(body)) return body;
-  // Next to other fields, the object in `error` may be anything, unless it has an error status.
+  // Next to other fields, the object in `error` may be anything, unless it has an error status. So may the only field of a body.
   const { error, ...rest } = inLowerCase(body);
-  const isAlone = Object.values(rest).every((value) => value === null);
-  const inner = isObject(error) || isAlone ? findErrorObject(error, depth - 1) : undefined;
+  const others = Object.values(rest).filter((value) => value !== null);
+  const isAlone = others.length === 0;
+  const wrapped = others.length === 1 && error === undefined ? others[0] : error;
+  const inner = isObject(wrapped) || isAlone ? findErrorObject(wrapped, depth - 1) : undefined;
   return inner && (isAlone || isErrorStatus(inLowerCase(inner).statuscode)) ? inner : undefined;
 }
 
@@ -68,8 +71,8 @@ function isErrorObject(given: object): boolean {
   const fields = inLowerCase(given);
   const { statuscode, error, message } = fields;
   if (isErrorStatus(statuscode)) return true;
-  // RFC 9457, without its media type.
-  if (isErrorStatus(fields.status) && typeof fields.title === "string" && typeof fields.type === "string") return true;
+  // RFC 9457, without its media type. Its `type` may be left out.
+  if (isErrorStatus(fields.status) && typeof fields.title === "string") return true;
   const hasOthers = Object.entries(fields).some(([name, value]) => value !== null && !DOCUMENTED_FIELDS.has(name));
   if (hasOthers) return false;
   if (isText(error)) return true;
