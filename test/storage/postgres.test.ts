@@ -162,7 +162,9 @@ describe.skipIf(!postgres)("a PostgreSQL connection", () => {
     const busy = await pool.connect();
     const connection = open({ pool, waitMs: 2_000 });
     await expect(connection.transaction(insert(1))).rejects.toMatchObject({
-      message: expect.stringContaining("no reply within 2 s. The change was not stored. Check that the database runs"),
+      message: expect.stringContaining(
+        "no reply within 2 s. The change was not stored. Check that the database can be reached",
+      ),
     });
     busy.release();
     await connection.transaction(insert(2));
@@ -204,7 +206,7 @@ describe.skipIf(!postgres)("a PostgreSQL connection", () => {
     [
       "nobody listens",
       "postgres://nobody:verysecretpassword@127.0.0.1:1/none",
-      "connect ECONNREFUSED 127.0.0.1:1. The change was not stored. Check that the database runs",
+      "connect ECONNREFUSED 127.0.0.1:1. The change was not stored. Check that the database can be reached",
     ],
     ["there is no such database", () => connectionString.replace(/[^/]+$/, "no_such"), "does not exist"],
   ])("reports that %s", async (_, url, text) => {
