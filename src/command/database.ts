@@ -34,8 +34,9 @@ function hasPassword(address: string): boolean {
 /** A file of such a name would be a new, empty database, and its name would show the password. */
 export function assertNoAddress(what: string, file: string): void {
   if (!/:\/\/|^\s*(jdbc|postgres(ql)?|socket):|\b(host|dbname|user|password|port)\s*=/i.test(file)) return;
+  const shown = file.includes("://") ? ` (${file.trim().replace(/:\/\/.*@/s, "://…@")})` : "";
   throw new CommandError(
-    `${what} looks like the address of a database. Use a file, or an address such as postgres://user@host/database.`,
+    `${what} looks like the address of a database${shown}. Use a file, or an address such as postgres://user@host/database.`,
   );
 }
 

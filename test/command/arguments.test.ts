@@ -64,8 +64,14 @@ describe("wrong arguments", () => {
     [[...EXPORT, "--since", "2025-02-30"], /--since <date>' argument '2025-02-30' .* The date does not exist\./],
     [[...EXPORT, "--since", "2025-01-31 10:00"], /--since .* ISO 8601/],
     [["outbox", "list", "host=127.0.0.1 dbname=x password=canary"], "the outbox looks like the address of a database."],
-    [["outbox", "list", "mysql://u:canary@host/db"], "the outbox looks like the address of a database."],
-    [["mirror", "--sqlite", " postgres://u:canary@host/db"], "--sqlite looks like the address of a database."],
+    [
+      ["outbox", "list", "mysql://u:canary@host/db"],
+      "the outbox looks like the address of a database (mysql://…@host/db).",
+    ],
+    [
+      ["mirror", "--sqlite", " postgres://u:canary@host/db"],
+      "--sqlite looks like the address of a database (postgres://…@host/db).",
+    ],
     [[...EXPORT, "--output", ""], /--output <file>' argument '' .* It must be the name of a file\./],
     [[...EXPORT, "--format", "xml"], "csv, ndjson."],
     [[...EXPORT, "--wid", "x"], "integer"],
