@@ -20,8 +20,12 @@ export type Visit = (address: string) => Promise<string | undefined>;
 /** Requests the address of a server. */
 const visitOnce: Visit = async (address) => {
   if (!address.startsWith("http:")) return undefined;
-  const response = await fetch(address);
-  return `${response.status} ${await response.text()}`;
+  try {
+    const response = await fetch(address);
+    return `${response.status} ${await response.text()}`;
+  } catch (error) {
+    return String(error);
+  }
 };
 
 /** Snippets, ready to be run one by one, each in a folder of its own. */
@@ -40,6 +44,9 @@ const isTest = ({ code }: Snippet) => /from "vitest"/.test(code);
 const waitsForSignal = ({ code }: Snippet) => /process\.once\(("SIGTERM"|signal)/.test(code);
 
 const fileOf = ({ name }: Snippet) => name.replace(/\W+/g, "-");
+
+/** Programs that serve run at the same time, each on a port of its own. */
+let nextPort = 20_000 + (process.pid % 1_000) * 20;
 
 /** A look-up takes a minute. */
 const SECONDS_TO_END = 200;
@@ -74,7 +81,7 @@ export async function buildSnippets(
     const argv = isTest(snippet)
       ? [vitest, "run", "--root", folder, `${fileOf(snippet)}.test.mjs`]
       : [join(folder, `${fileOf(snippet)}.mjs`)];
-    const env = { ...process.env, ...environment };
+    const env = { ...process.env, PORT: String(nextPort++), ...environment };
     const timeout = SECONDS_TO_END * 1_000;
     const child = spawn(process.execPath, argv, { cwd, env, timeout, killSignal: "SIGKILL" });
     let output = "";
