@@ -157,14 +157,14 @@ describe.each([
 
 it("a request in flight that lasts longer than the lease is awaited and stored", async () => {
   const world = createWorld();
-  const outbox = world.createOutbox({ leaseMs: 400, settleMs: 5_000 }, { timeoutMs: 5_000 });
+  const outbox = world.createOutbox({ leaseMs: 1_500, settleMs: 5_000 }, { timeoutMs: 5_000 });
   onTestFinished(() => outbox.close());
   await outbox.add({ key: "move", operation: "issue", input: { itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 } });
   const end = new AbortController();
   world.onWrite = async (_, send) => {
     const response = await send();
     end.abort(new Error("stop"));
-    await sleep(2_000);
+    await sleep(3_500);
     return response;
   };
   await expect(outbox.run({ signal: end.signal })).rejects.toThrow("stop");
