@@ -31,7 +31,7 @@ export class BulkRequests {
   }
 
   /** The same with further options for its requests. */
-  with(more: RequestOptions): ReadWith {
+  with(more: Omit<RequestOptions, "onResponse">): ReadWith {
     return { client: this.client, options: { ...this.options, ...more } };
   }
 

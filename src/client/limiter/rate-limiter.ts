@@ -39,7 +39,7 @@ export interface Slot {
   hasExpired?(): boolean;
 }
 
-/** What a source returns if there is no slot now. */
+/** The result of a source that has no slot now. */
 export interface Wait {
   /** The time after which to ask again, in ms. */
   waitMs: number;

@@ -33,7 +33,10 @@ interface RequestedPage<T> {
 
 /** How many pages in a row without a new record end an iteration. Enough to search a list of any length. */
 const MAX_FRUITLESS_PAGES = 24;
-/** With overlap, or while a list grows, an iteration reads at most three times the pages that the list had at first, plus this many. */
+/**
+ * How many pages an iteration may read beyond three times the pages that the list had at first. Pages count if they overlap, or if
+ * the list has grown.
+ */
 const MAX_EXTRA_PAGES = 40;
 /** The factor by which the overlap shrinks with each page after the list has moved. */
 const OVERLAP_DECAY = 0.8;

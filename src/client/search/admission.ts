@@ -128,7 +128,7 @@ export class Admission {
   #tooLate(search: SearchRequest): TimeoutError {
     const { label, requests, group } = search;
     const waitMs = this.#waitMs(search);
-    // With free slots, the requests themselves take too long.
+    // If slots are free, only the duration of the requests can be too long.
     const isSlow = waitMs === 0;
     const retryAfterMs = Number.isFinite(waitMs) && !isSlow ? Math.ceil(waitMs) : undefined;
     const why = isSlow

@@ -36,7 +36,7 @@ export interface Place {
   length: number;
 }
 
-/** What earlier searches of a client have shown of a list. Places and the total only choose the next page; they prove nothing. */
+/** Facts about a list from earlier searches of a client. Places and the total only choose the next page; they prove nothing. */
 export interface ListMemory {
   maxPageSize: number;
   /** Records in the list; 0 before the first page. */

@@ -82,7 +82,7 @@ export interface RequestOptions {
    * response.
    * @default none
    * @example
-   * // What the service says about your limit.
+   * // Print how many requests the service still allows.
    * await client.items.get("BOLT-M8", {
    *   onResponse: ({ headers }) => console.log(headers["x-ratelimit-remaining"]),
    * });

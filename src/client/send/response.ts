@@ -100,7 +100,7 @@ export function readJsonBody(context: ResponseContext): unknown {
   return data;
 }
 
-/** What is wrong with a body that a proxy has compressed without saying so. */
+/** The problem of a body that a proxy has compressed without saying so. */
 export const GZIP_PROBLEM = "the response is compressed with gzip, but has no header content-encoding";
 
 /** The magic number of gzip, which is not valid UTF-8. */

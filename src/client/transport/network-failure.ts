@@ -1,6 +1,6 @@
 import { fieldOf, isObject, messageOf, toOneLine } from "../../shared/unknown.js";
 
-/** What a failure of the network means, for the message. It does not say whether anything was sent: only the transport knows that. */
+/** The meaning of a failure of the network, for the message. It does not say whether anything was sent: only the transport knows that. */
 export interface NetworkFailure {
   /** What happened. */
   problem: string;

@@ -31,7 +31,7 @@ import type { ImportedLine, ImportSettings } from "./lines.js";
 /** How many lines of a file are in each state. */
 export type States = Partial<Record<OutboxState, number>>;
 
-/** What is stored once the lines are stored. */
+/** The state of the outbox after the lines were stored. */
 export interface Begun {
   /** Before this import, without what it replaces. */
   earlier: States;

@@ -27,7 +27,7 @@ export interface Row {
   /** The line of the file on which it ends. */
   line: number;
   cells: Readonly<Record<string, unknown>>;
-  /** What is wrong with the form of the row. */
+  /** The problem of the form of the row. */
   problem?: string | undefined;
 }
 
