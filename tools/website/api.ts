@@ -118,7 +118,10 @@ function arrangedGroup(group: string, isError: boolean): string {
       return bodyOf(group);
     case "Type Parameters":
       // Names alone say nothing.
-      return tableIn(bodyOf(group)).rows[0]?.length === 1 ? "" : group;
+      return tableIn(bodyOf(group)).rows[0]?.length === 1 ? "" : folded("type parameters", bodyOf(group));
+    case "Union Members":
+    case "Type Declaration":
+      return folded(titleOfPart(group).toLowerCase(), group.replace(/^#### .*\n+/, ""));
     case "Properties":
       return arrangedProperties(bodyOf(group));
     case "Constructors":
@@ -182,6 +185,9 @@ const withoutExample = (cell: string) => cell.replace(/ \*\*Example\*\* .*$/, ""
 const withLinesOfList = (cell: string) =>
   cell.replace(/(?:^| )- (?=`[^`]+`:)/g, (_, at: number) => (at > 0 ? "<br>" : ""));
 
+/** TypeDoc writes each default as code, also one that is a sentence. */
+const withDefaultAsText = (cell: string) => cell.replace(/(\*\*Default\*\* )`((?![{[])[^` ]* [^`]*)`/, "$1$2");
+
 /** More properties than fit beside each other are folded; their names stay. */
 const MOST_PROPERTIES = 6;
 
@@ -195,7 +201,8 @@ function arrangedProperties(text: string): string {
     .filter((cells, index) => index < 2 || inherited < 0 || !cells[inherited]?.includes("]("))
     .map((cells) => cells.filter((_, column) => isShown(column)));
   if (own.length === 0) return "";
-  const table = `${[head, rule, ...own].map((cells) => `${rowOf(cells.map(withLinesOfList))}\n`).join("")}\n${below}`;
+  const shown = (cell: string) => withDefaultAsText(withLinesOfList(cell));
+  const table = `${[head, rule, ...own].map((cells) => `${rowOf(cells.map(shown))}\n`).join("")}\n${below}`;
   if (own.length <= MOST_PROPERTIES) return `${table}\n`;
   // A field of an object has the name of the object before its own.
   const names = own.map(([cell = ""]) => /`([^`]+)`/.exec(cell)?.[1] ?? "").filter((name) => !name.includes("."));

@@ -92,7 +92,7 @@ function figures(): Figure[] {
     },
     {
       value: of("load"),
-      text: `of 60 callers who ask for the stock of one SKU at the same moment are answered, with ${of("load", 2)} times the requests of one caller.`,
+      text: `of 60 callers who ask for the stock of one SKU at the same moment are answered, with ${of("load", 2)}× the requests of one caller.`,
       link: "docs/lists.md#many-callers",
       linkText: "How",
     },

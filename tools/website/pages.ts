@@ -1,6 +1,6 @@
 /** The documents of the repository as pages of the site. A page has the path of its document. */
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { basename, dirname, extname, join, posix } from "node:path";
+import { dirname, extname, join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
 import { homePage } from "./home.js";
 import { replaceTargets } from "./markdown.js";
@@ -45,6 +45,9 @@ export const pageOf = (path: string): string =>
 
 export const readDocument = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 
+/** A program is not in the sidebar: without this, VitePress links to the first page of the sidebar. */
+const BACK_TO_EXAMPLES = "---\nprev: { text: Examples, link: /examples/ }\nnext: false\n---\n\n";
+
 /** Writes the pages of all documents and programs. */
 export function writePages(): void {
   for (const path of documents()) {
@@ -53,7 +56,8 @@ export function writePages(): void {
   writePage("index", withLinksOfSite("index.md", homePage(readDocument(FRONT_PAGE))));
   for (const path of programs()) {
     const language = extname(path).slice(1);
-    writePage(pageOf(path), `# ${basename(path)}\n\n\`\`\`${language}\n${readDocument(path)}\`\`\`\n`);
+    const title = path.slice("examples/".length);
+    writePage(pageOf(path), `${BACK_TO_EXAMPLES}# ${title}\n\n\`\`\`${language}\n${readDocument(path)}\`\`\`\n`);
   }
 }
 

@@ -38,7 +38,8 @@ function kindOf(tokens: Tokens, open: number): "stacked" | "matrix" | "narrow" {
     for (const [column, cell] of row.entries()) {
       cell.attrs = (cell.attrs ?? []).filter(([name]) => name !== "data-length");
       const heading = textOf(headings[column] ?? "");
-      if (column > 0 && headings.length > 2) cell.attrSet("data-column", /\?$/.test(heading) ? heading : `${heading}:`);
+      if (column > 0 && headings.length > 2 && heading)
+        cell.attrSet("data-column", /\?$/.test(heading) ? heading : `${heading}:`);
       // A style sheet can change what a class says.
       const align = /text-align:(\w+)/.exec(cell.attrGet("style") ?? "")?.[1];
       cell.attrs = cell.attrs.filter(([name]) => name !== "style");

@@ -3,7 +3,6 @@ import packageJson from "../../../package.json" with { type: "json" };
 import { apiSidebar } from "../api.js";
 import { drawDiagrams } from "../diagrams.js";
 import { inlineDrawings } from "../drawings.js";
-import { addFooter } from "../footer.js";
 import { anchorOf, titleOf } from "../markdown.js";
 import { FRONT_PAGE, GUIDE_GROUPS, type PageGroup, PROJECT_GROUPS } from "../navigation.js";
 import { decisions, pageOf, readDocument } from "../pages.js";
@@ -12,7 +11,8 @@ import { keepNamesWhole, makeScrollable } from "../wide-tables.js";
 
 const item = (path: string): DefaultTheme.SidebarItem => ({
   text: path === FRONT_PAGE ? "Overview" : titleOf(readDocument(path)),
-  link: `/${pageOf(path)}`,
+  // An index has the path of its folder: so VitePress recognises it as the page that is shown.
+  link: `/${pageOf(path).replace(/(^|\/)index$/, "$1")}`,
 });
 
 const group = ({ title, pages }: PageGroup): DefaultTheme.SidebarItem => ({ text: title, items: pages.map(item) });
@@ -41,7 +41,6 @@ export default defineConfig({
       inlineDrawings(markdown);
       makeScrollable(markdown);
       keepNamesWhole(markdown);
-      addFooter(markdown);
     },
   },
   // The search index is one file.
@@ -64,6 +63,9 @@ export default defineConfig({
       ],
     },
     outline: [2, 3],
+    footer: {
+      message: `<a href="${base}LICENSE">MIT licence</a> · report <a href="${base}github/CONTRIBUTING.html">a fault</a> or <a href="${base}github/SECURITY.html">a vulnerability</a>`,
+    },
     search: {
       provider: "local",
       options: {
