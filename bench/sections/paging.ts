@@ -1,5 +1,5 @@
+import { ChangingList, changeBy, type Schedule } from "../../test/lists/changing-list.js";
 import { seededRandom } from "../../test/support/random.js";
-import { ChangingList, changeBy, type Schedule } from "../../test/unit/paging/changing-list.js";
 import type { Section } from "../results.js";
 
 const RECORDS = 25_000;

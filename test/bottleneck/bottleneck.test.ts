@@ -2,9 +2,9 @@ import Bottleneck from "bottleneck";
 import { afterEach, describe, expect, it } from "vitest";
 import { createBottleneckRateLimiter } from "../../src/bottleneck/index.js";
 import { ConfigurationError, ConnectionError } from "../../src/index.js";
+import { clientOf } from "../connection/server.js";
 import { useLoopTime } from "../support/loop-time.js";
 import { ITEM } from "../support/records.js";
-import { clientOf } from "../wire/server.js";
 
 const made: Bottleneck[] = [];
 

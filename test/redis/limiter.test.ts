@@ -4,9 +4,9 @@ import { createSandbox } from "stocklot/sandbox";
 import { afterAll, describe, expect, test } from "vitest";
 import { type Priority, SlotTooLate } from "../../src/client/limiter/rate-limiter.js";
 import type { RedisClient } from "../../src/redis/redis-client.js";
+import { mostInAnyWindow } from "../rate-limit/service-windows.js";
 import { createFreshRandom } from "../support/fresh-random.js";
 import { turnsOf } from "../support/loop-time.js";
-import { mostInAnyWindow } from "../unit/limiter/service-windows.js";
 import { ask, connect, duration, isSettled, limiterAt, newKey, sleep } from "./support/limiters.js";
 import { findRedis } from "./support/redis-server.js";
 

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "vitest";
+import { mostInAnyWindow } from "../rate-limit/service-windows.js";
 import { FaultServer } from "../support/fault-server.js";
-import { mostInAnyWindow } from "../unit/limiter/service-windows.js";
 import { newKey, sleep } from "./support/limiters.js";
 import { findOwnRedis, findRedis, type TestRedis } from "./support/redis-server.js";
 import { startWorkers, type Worker, type WorkerOptions } from "./support/workers.js";

@@ -5,9 +5,9 @@ import { ConnectionError, InventoryClient, type RateLimiter, type TokenStore } f
 import { createRedisRateLimiter, createRedisTokenStore } from "stocklot/redis";
 import { afterAll, describe, expect, test } from "vitest";
 import { NoSlots } from "../../src/client/limiter/rate-limiter.js";
+import { mostInAnyWindow } from "../rate-limit/service-windows.js";
 import { createFreshRandom } from "../support/fresh-random.js";
 import { turnsOf } from "../support/loop-time.js";
-import { mostInAnyWindow } from "../unit/limiter/service-windows.js";
 import { ask, connect, limiterAt, newKey, sleep } from "./support/limiters.js";
 import { findOwnRedis } from "./support/redis-server.js";
 

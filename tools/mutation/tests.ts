@@ -16,11 +16,19 @@ export interface Reach {
 
 /** The tests that are the likeliest to notice a mutant of a folder, besides those in the folder of the same name. */
 const NEAR_TESTS: Readonly<Record<string, readonly string[]>> = {
-  "src/client/auth": ["test/unit", "test/http", "test/socket/token"],
-  "src/client/send": ["test/unit", "test/http", "test/wire", "test/socket"],
-  "src/shared/errors": ["test/unit"],
-  "src/client/limiter": ["test/unit/limiter", "test/unit", "test/http"],
-  "src/client/lists": ["test/unit/paging", "test/search"],
+  "src/client/auth": ["test/token", "test/call", "test/responses"],
+  "src/client/send": [
+    "test/retry",
+    "test/call",
+    "test/responses",
+    "test/outcome",
+    "test/errors",
+    "test/abort",
+    "test/connection",
+  ],
+  "src/shared/errors": ["test/errors", "test/secrets"],
+  "src/client/limiter": ["test/rate-limit", "test/call"],
+  "src/client/lists": ["test/lists", "test/search"],
   "src/storage": ["test/storage", "test/outbox/stores", "test/mirror/databases"],
 };
 

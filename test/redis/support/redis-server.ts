@@ -1,4 +1,4 @@
-import { missingProgramReason, ServerProgram } from "../../network/support/server-program.js";
+import { missingProgramReason, ServerProgram } from "../../connection/support/server-program.js";
 import { freePort } from "../../support/free-port.js";
 
 /** A Redis server to test with: one that runs already, or one of our own, which tests may stop and start again. */

@@ -1,10 +1,10 @@
 import { InventoryClient, PaginationError, ResponseValidationError } from "stocklot";
 import { describe, expect, it } from "vitest";
-import { assertRequestedPage, endOf, isCountPossible } from "../../../src/client/lists/page-end.js";
-import { createRandom } from "../../support/random.js";
-import { newLot } from "../../support/records.js";
-import { runs } from "../../support/runs.js";
-import { warningLog } from "../../support/with-server.js";
+import { assertRequestedPage, endOf, isCountPossible } from "../../src/client/lists/page-end.js";
+import { createRandom } from "../support/random.js";
+import { newLot } from "../support/records.js";
+import { runs } from "../support/runs.js";
+import { warningLog } from "../support/with-server.js";
 import { ChangingList, type ListSettings } from "./changing-list.js";
 
 const page = (fields: { records: number; page: number; pageSize: number; totalCount: number; hasMore: boolean }) => ({

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Page } from "../../../src/client/lists/page.js";
-import { PaginationError } from "../../../src/shared/errors/index.js";
-import { SearchedService } from "../../search/searched-service.js";
-import { createRandom, seededRandom } from "../../support/random.js";
-import { runs } from "../../support/runs.js";
-import { warningLog } from "../../support/with-server.js";
+import type { Page } from "../../src/client/lists/page.js";
+import { PaginationError } from "../../src/shared/errors/index.js";
+import { SearchedService } from "../search/searched-service.js";
+import { createRandom, seededRandom } from "../support/random.js";
+import { runs } from "../support/runs.js";
+import { warningLog } from "../support/with-server.js";
 import { ChangingList, changeBy, type ListSettings, type Lot } from "./changing-list.js";
 
 const AHEAD = [1, 4].map((readAhead) => ({ readAhead }));

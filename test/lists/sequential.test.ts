@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { seededRandom } from "../../support/random.js";
-import { RUN_ALL } from "../../support/runs.js";
+import { seededRandom } from "../support/random.js";
+import { RUN_ALL } from "../support/runs.js";
 import { ChangingList, type ListBehaviour, type ListSettings, type Lot, settle } from "./changing-list.js";
 
 const AHEAD = (RUN_ALL ? [0, 1, 4, 10] : [1, 4]).map((readAhead) => ({ readAhead }));

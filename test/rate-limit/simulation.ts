@@ -1,6 +1,6 @@
 import fc from "fast-check";
-import { type RateLimitOptions, rateLimitSettings } from "../../../src/client/limiter/options.js";
-import { type RateLimiter, type SlotRequest, SlotTooLate } from "../../../src/client/limiter/rate-limiter.js";
+import { type RateLimitOptions, rateLimitSettings } from "../../src/client/limiter/options.js";
+import { type RateLimiter, type SlotRequest, SlotTooLate } from "../../src/client/limiter/rate-limiter.js";
 import type { VirtualTime } from "./virtual-time.js";
 
 /** One call as it comes, and what becomes of its request. */

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { createRateLimiter } from "../../../src/client/limiter/create-rate-limiter.js";
-import type { RateLimitOptions } from "../../../src/client/limiter/options.js";
-import { RateLimiter, type SlotRequest, SlotTooLate } from "../../../src/client/limiter/rate-limiter.js";
-import { ConfigurationError } from "../../../src/shared/errors/index.js";
-import { MonotonicClock } from "../../../src/shared/time/clock.js";
-import { useCountedTimers } from "../../support/own-timers.js";
+import { createRateLimiter } from "../../src/client/limiter/create-rate-limiter.js";
+import type { RateLimitOptions } from "../../src/client/limiter/options.js";
+import { RateLimiter, type SlotRequest, SlotTooLate } from "../../src/client/limiter/rate-limiter.js";
+import { ConfigurationError } from "../../src/shared/errors/index.js";
+import { MonotonicClock } from "../../src/shared/time/clock.js";
+import { useCountedTimers } from "../support/own-timers.js";
 import { VirtualTime } from "./virtual-time.js";
 
 const ask = (limiter: RateLimiter, request: Partial<SlotRequest> = {}) =>

@@ -3,10 +3,10 @@ import type { ServerResponse } from "node:http";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { ResponseValidationError } from "../../src/index.js";
+import { clientOf } from "../connection/server.js";
 import { ITEM } from "../support/records.js";
 import { RUN_ALL } from "../support/runs.js";
 import { errorOf, RECEIPT, TRANSPORTS } from "../support/with-server.js";
-import { clientOf } from "./server.js";
 
 const body = JSON.stringify({ ...ITEM, description: "Schräube ✓ ".repeat(100) });
 

@@ -1,5 +1,5 @@
 import { vi } from "vitest";
-import { enterOwnContext } from "../../support/own-context.js";
+import { enterOwnContext } from "../support/own-context.js";
 
 interface Timer {
   id: number;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { Page } from "../../../src/client/lists/page.js";
-import { Paginator } from "../../../src/client/lists/paginator.js";
-import { InputValidationError } from "../../../src/shared/errors/index.js";
+import type { Page } from "../../src/client/lists/page.js";
+import { Paginator } from "../../src/client/lists/paginator.js";
+import { InputValidationError } from "../../src/shared/errors/index.js";
 import { ChangingList, settle } from "./changing-list.js";
 
 describe("a paginator", () => {

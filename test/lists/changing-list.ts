@@ -1,6 +1,6 @@
-import type { Page, PageRequest, PageSession } from "../../../src/client/lists/page.js";
-import { Paginator } from "../../../src/client/lists/paginator.js";
-import type { Random } from "../../support/random.js";
+import type { Page, PageRequest, PageSession } from "../../src/client/lists/page.js";
+import { Paginator } from "../../src/client/lists/paginator.js";
+import type { Random } from "../support/random.js";
 
 export interface Lot {
   readonly recNo: number;

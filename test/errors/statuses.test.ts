@@ -13,9 +13,9 @@ import {
   ServerError,
   ValidationError,
 } from "../../src/index.js";
+import { html, json, service } from "../call/service.js";
 import { envelope, ITEM, LOT } from "../support/records.js";
 import { errorOf, RECEIPT, warningLog } from "../support/with-server.js";
-import { html, json, service } from "./service.js";
 
 const on = service();
 

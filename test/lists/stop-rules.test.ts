@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { PaginationError } from "../../../src/shared/errors/index.js";
+import { PaginationError } from "../../src/shared/errors/index.js";
 import { ChangingList } from "./changing-list.js";
 
 const MODES = [false, true].flatMap((gapless) => [0, 1, 10].map((readAhead) => ({ gapless, readAhead })));

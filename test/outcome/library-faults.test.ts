@@ -4,9 +4,9 @@ import { HttpResponse, http } from "msw";
 import { setupServer } from "msw/node";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ConnectionError, OutcomeUnknownError } from "../../src/index.js";
+import { clientOf, listenRaw } from "../connection/server.js";
 import { ITEM } from "../support/records.js";
 import { connect, errorOf, QUICK, RECEIPT, storedToken, TRANSPORTS } from "../support/with-server.js";
-import { clientOf, listenRaw } from "./server.js";
 
 const withToken = { retry: { ...QUICK, maxRetries: 2 }, tokenStore: storedToken };
 

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { createRateLimiter } from "../../../src/client/limiter/create-rate-limiter.js";
-import { marginMs } from "../../../src/client/limiter/rate-limiter.js";
-import { runs } from "../../support/runs.js";
+import { createRateLimiter } from "../../src/client/limiter/create-rate-limiter.js";
+import { marginMs } from "../../src/client/limiter/rate-limiter.js";
+import { runs } from "../support/runs.js";
 import { fixedWindow, mostInAnyWindow, type ServiceWindow, slidingWindow, tokenBucket } from "./service-windows.js";
 import { anyCalls, anyLimits, LOOK_MS, type SimulatedCall, Simulation } from "./simulation.js";
 import { VirtualTime } from "./virtual-time.js";

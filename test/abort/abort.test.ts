@@ -1,6 +1,7 @@
 import { getEventListeners } from "node:events";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type ClientOptions, type InventoryClient, OutcomeUnknownError } from "../../src/index.js";
+import { listenRaw } from "../connection/server.js";
 import { type FaultServer, isToken } from "../support/fault-server.js";
 import * as faults from "../support/faults.js";
 import { useLoopTime } from "../support/loop-time.js";
@@ -16,7 +17,6 @@ import {
   waitUntil,
 } from "../support/with-server.js";
 import { WRITES, type WriteCall } from "../support/writes.js";
-import { listenRaw } from "../wire/server.js";
 
 /** 20 ms are promised. By the time of the event loop, which a busy machine does not make longer. */
 const PROMPT_MS = 100;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { isSorted } from "../../../src/client/lists/sorted.js";
+import { isSorted } from "../../src/client/lists/sorted.js";
 
 it.each([
   ["numbers", [2, 10], true],
