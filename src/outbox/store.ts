@@ -9,6 +9,7 @@ import {
   type SqlRow,
   type SqlValue,
 } from "../storage/database.js";
+import type { Dialect } from "../storage/dialect.js";
 import type { ServiceAccount } from "../storage/service.js";
 import { ineffectiveCommand } from "../storage/storage-failure.js";
 import { type RowsUpdate, type SqlFields, updateRows } from "../storage/update-rows.js";
@@ -24,6 +25,13 @@ export interface TableNames {
   store: string;
   entries: string;
 }
+
+const STORE_TABLE = "stocklot_outbox_store";
+
+export const tableNamesOf = ({ nameOf }: Dialect): TableNames => ({
+  store: nameOf(STORE_TABLE),
+  entries: nameOf("stocklot_outbox_entries"),
+});
 
 /** The fields of a new entry, and the fields that are set later. */
 const ADDED = ["key", "operation", "lane", "input", "inputHash", "addedAt", "boundTo"] as const;
@@ -562,24 +570,15 @@ const entryOfRow = (row: SqlRow): StoredEntry => {
 
 const TABLES_VERSION = 5;
 
-const TABLE_EXISTS = {
-  sqlite: "SELECT 1 FROM sqlite_master WHERE name = $1",
-  postgres: "SELECT 1 WHERE to_regclass($1) IS NOT NULL",
-} as const;
-
 /**
  * Returns the random ID of the store; `undefined` if there are no tables.
  *
  * @throws ConfigurationError if the tables have another version.
  */
-export async function readStoreId(
-  kind: SqlDatabase["kind"],
-  run: SqlQuery,
-  { store }: TableNames,
-  location: string,
-): Promise<string | undefined> {
-  const [table] = await run(TABLE_EXISTS[kind], [store]);
+export async function readStoreId(dialect: Dialect, run: SqlQuery, location: string): Promise<string | undefined> {
+  const [table] = await run(...dialect.findTable(STORE_TABLE));
   if (!table) return undefined;
+  const { store } = tableNamesOf(dialect);
   const [row] = await run(`SELECT id, version FROM ${store}`);
   if (!row) throw emptyStore({ location }, store);
   if (Number(row.version) === TABLES_VERSION) return String(row.id);
@@ -590,25 +589,17 @@ export async function readStoreId(
 }
 
 /** Creates the tables in a transaction, if they do not exist. Returns the ID of the store. */
-export async function createTables(
-  kind: SqlDatabase["kind"],
-  run: SqlQuery,
-  names: TableNames,
-  location: string,
-): Promise<string> {
-  const known = await readStoreId(kind, run, names, location);
+export async function createTables(dialect: Dialect, run: SqlQuery, location: string): Promise<string> {
+  const known = await readStoreId(dialect, run, location);
   if (known !== undefined) return known;
-  const { store, entries } = names;
-  const [sequence, text] =
-    kind === "sqlite"
-      ? ["INTEGER PRIMARY KEY AUTOINCREMENT", "TEXT"]
-      : ["bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY", 'text COLLATE "C"'];
+  const { store, entries } = tableNamesOf(dialect);
+  const { sequence, key } = dialect.types;
   await run(`CREATE TABLE ${store} (
     only_row integer PRIMARY KEY CHECK (only_row = 1), id text NOT NULL, version integer NOT NULL,
     service text, address text, client_id text, sender text NOT NULL DEFAULT '', beat bigint NOT NULL DEFAULT 0,
     lease_ms double precision NOT NULL DEFAULT 0, settle_ms double precision NOT NULL DEFAULT 0)`);
   await run(`CREATE TABLE ${entries} (
-    sequence ${sequence}, key ${text} NOT NULL UNIQUE, operation text NOT NULL, lane ${text} NOT NULL, input text,
+    sequence ${sequence}, key ${key} NOT NULL UNIQUE, operation text NOT NULL, lane ${key} NOT NULL, input text,
     input_hash text NOT NULL, added_at double precision NOT NULL, bound_to text,
     state text NOT NULL DEFAULT 'pending', attempts integer NOT NULL DEFAULT 0, sent_at double precision,
     clock_ahead_ms double precision, last_rec_no double precision, settled_at double precision,

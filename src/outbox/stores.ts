@@ -1,7 +1,8 @@
 import * as z from "zod";
 import { ConfigurationError, StorageError } from "../shared/errors/index.js";
 import { checkConfiguration, lazy } from "../shared/schema.js";
-import { quoteName, type SqlDatabase, type SqlQuery } from "../storage/database.js";
+import type { SqlDatabase, SqlQuery } from "../storage/database.js";
+import { type Dialect, postgresDialect, SQLITE_DIALECT } from "../storage/dialect.js";
 import { PostgresDatabase } from "../storage/postgres.js";
 import {
   assertOrdinaryPath,
@@ -16,7 +17,15 @@ import {
 } from "../storage/postgres-place.js";
 import type { ServiceAccount } from "../storage/service.js";
 import { openSqlite, sqlitePathSchema } from "../storage/sqlite.js";
-import { claimStore, createTables, OpenStore, readStoreId, type StoreUser, type TableNames } from "./store.js";
+import {
+  claimStore,
+  createTables,
+  OpenStore,
+  readStoreId,
+  type StoreUser,
+  type TableNames,
+  tableNamesOf,
+} from "./store.js";
 
 /** Where the entries of an outbox are. Created by {@link sqliteOutboxStore} or {@link postgresOutboxStore}. */
 export type OutboxStore = SqliteOutboxStore | PostgresOutboxStore;
@@ -95,13 +104,13 @@ export class SqliteOutboxStore {
   }
 
   async #openFile(reads: boolean, { signal, onConnection, ...user }: OpenSettings): Promise<Opened> {
-    const names = { store: "stocklot_outbox_store", entries: "stocklot_outbox_entries" };
+    const names = tableNamesOf(SQLITE_DIALECT);
     const database = await openSqlite({ path: this.#path, readOnly: reads }, signal);
     const readOrCreateId = reads ? readStoreId : createTables;
     try {
       const opened = await database.transaction(
         async (query) => {
-          const id = await readOrCreateId("sqlite", query, names, this.#path);
+          const id = await readOrCreateId(SQLITE_DIALECT, query, this.#path);
           if (id === undefined) throw noOutbox(this.#path);
           return { id, service: reads ? undefined : await claimStore(database, query, names, user) };
         },
@@ -184,22 +193,22 @@ export class PostgresOutboxStore {
     const open = async (query: SqlQuery) => {
       const schema = await usableSchema(database, query, this.#schema, "stocklot_outbox_store");
       const place = await storePlaceOf(query, schema);
-      const { names } = place;
-      let id = await readStoreId("postgres", query, names, place.name);
+      let id = await readStoreId(place.dialect, query, place.name);
       if (id === undefined) {
         if (existing) throw noOutbox(place.name);
         await createSchema(database, query, place.schema, "stocklot outbox");
-        id = await createTables("postgres", query, names, place.name);
+        id = await createTables(place.dialect, query, place.name);
       }
-      return { id, place, service: reads ? undefined : await this.#claim(database, query, names, user) };
+      const names = tableNamesOf(place.dialect);
+      return { id, place, names, service: reads ? undefined : await this.#claim(database, query, names, user) };
     };
     try {
-      const { id, place, service } = await database.transaction(open, { signal });
-      const store = new OpenStore(id, database, place.names);
+      const { id, place, names, service } = await database.transaction(open, { signal });
+      const store = new OpenStore(id, database, names);
       const join = (client: unknown) => {
         assertIsClient(client);
         const within = withinTransaction(client, database, (query) => this.#assertSame(query, { id, place }));
-        return new OpenStore(id, within, place.names);
+        return new OpenStore(id, within, names);
       };
       return { store, service, join };
     } catch (error) {
@@ -235,7 +244,7 @@ export class PostgresOutboxStore {
     const isOtherServer =
       own.place.server !== undefined && other.server !== undefined && own.place.server !== other.server;
     const isSamePlace = own.place.name === other.name && !isOtherServer;
-    const id = isSamePlace ? await readStoreId("postgres", query, own.place.names, own.place.name) : undefined;
+    const id = isSamePlace ? await readStoreId(own.place.dialect, query, own.place.name) : undefined;
     if (id === own.id) return;
     throw new ConfigurationError(
       `outbox.add: the store of the outbox is in ${own.place.name}${describeServer(own.place)}, and the client's transaction in ` +
@@ -253,7 +262,7 @@ function assertIsClient(client: unknown): asserts client is PostgresQueryable {
 /** Where the tables of a store are. */
 interface StorePlace {
   schema: string;
-  names: TableNames;
+  dialect: Dialect;
   /** Database and schema in words. */
   name: string;
   /** The identifier of the server; `undefined` if the user may not read it. */
@@ -268,10 +277,9 @@ async function storePlaceOf(query: SqlQuery, schema: string): Promise<StorePlace
   );
   const [control] =
     may === "t" ? await query("SELECT system_identifier AS server FROM pg_catalog.pg_control_system()") : [];
-  const tableName = (name: string) => `${quoteName(schema)}.stocklot_outbox_${name}`;
   return {
     schema,
-    names: { store: tableName("store"), entries: tableName("entries") },
+    dialect: postgresDialect(schema),
     name: `PostgreSQL, database ${database}, schema ${schema}`,
     server: control && String(control.server),
   };

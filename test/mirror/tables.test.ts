@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import { expect, it } from "vitest";
 import openApi from "../../openapi.json" with { type: "json" };
-import { COPY_FORMAT, createCopySql, postgresDialect, SQLITE_DIALECT } from "../../src/mirror/copy/sql.js";
+import { COPY_FORMAT, createCopySql } from "../../src/mirror/copy/sql.js";
 import { RESOURCES, tableOf } from "../../src/mirror/tables.js";
+import { postgresDialect, SQLITE_DIALECT } from "../../src/storage/dialect.js";
 
 const SCHEMAS = { items: "Item", lots: "Lot", stockLevels: "StockLevel", warehouseStockLevels: "StockLevel" } as const;
 

@@ -43,7 +43,7 @@ describe("an SQLite outbox with a trigger that ignores changes", () => {
     await store.database.close();
     const ending = event === "INSERT" ? outbox.add(receipt("second")) : outbox.run();
     await expect(ending).rejects.toThrow(StorageError);
-    await expect(ending).rejects.toThrow(`${event} had no effect on rows of the table stocklot_outbox_${table}`);
+    await expect(ending).rejects.toThrow(`${event} had no effect on rows of the table "stocklot_outbox_${table}"`);
     expect(world.effects()).toBe(0);
   });
 });

@@ -1,9 +1,10 @@
 import { ConfigurationError } from "../../shared/errors/index.js";
 import { endingWith, type SqlDatabase, type SqlQuery, type SqlRow, type SqlValue } from "../../storage/database.js";
+import type { Dialect } from "../../storage/dialect.js";
 import { ineffectiveCommand } from "../../storage/storage-failure.js";
 import { updateRows } from "../../storage/update-rows.js";
 import type { MirrorResource } from "../tables.js";
-import { COPY_COLUMNS, COPY_FORMAT, createCopySql, type Dialect, indexesOf, RELATIONS, type Statement } from "./sql.js";
+import { COPY_COLUMNS, COPY_FORMAT, createCopySql, indexesOf, RELATIONS, type Statement } from "./sql.js";
 
 /** The database of a copy, as a run or a reader uses it. */
 export interface CopyDatabase {

@@ -1,5 +1,6 @@
 import { checkConfiguration } from "../../shared/schema.js";
 import type { SqlDatabase, SqlQuery } from "../../storage/database.js";
+import { postgresDialect } from "../../storage/dialect.js";
 import { PostgresDatabase } from "../../storage/postgres.js";
 import {
   createSchema,
@@ -8,7 +9,6 @@ import {
   usableSchema,
 } from "../../storage/postgres-place.js";
 import { type CopyDatabase, type CopyPlace, openCopyDatabase } from "./database.js";
-import { postgresDialect } from "./sql.js";
 
 /** Options of {@link postgresSink}: exactly one of `pool` and `connectionString`. */
 export interface PostgresSinkOptions {

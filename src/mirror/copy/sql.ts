@@ -1,5 +1,6 @@
 import { quoteName } from "../../storage/database.js";
-import { type ColumnType, type MirrorResource, RESOURCES, type Table, tableOf } from "../tables.js";
+import type { Dialect, SqlType } from "../../storage/dialect.js";
+import { type MirrorResource, RESOURCES, type Table, tableOf } from "../tables.js";
 
 /*
  * The tables, views and indexes of a copy, and the commands for them, in the SQL of either database. Tables of resources
@@ -12,9 +13,6 @@ export const COPY_FORMAT = 3;
 
 /** The column for fields that have no column of their own. */
 export const EXTRA_COLUMN = "extra";
-
-/** `json` is stored as the string that was written, `time` in ISO 8601. */
-export type SqlType = ColumnType | "json" | "time";
 
 export type Columns = Readonly<Record<string, SqlType>>;
 
@@ -30,37 +28,6 @@ export interface Statement extends Commands {
   /** The names of the values of a row. PostgreSQL then takes all rows at once, as JSON. */
   columns?: readonly string[];
 }
-
-/** How the SQL of a database differs. */
-export interface Dialect {
-  readonly kind: "sqlite" | "postgres";
-  readonly types: Readonly<Record<SqlType, string>>;
-  /** The name of a table or view. */
-  nameOf(name: string): string;
-  /** A SKU without surrounding spaces, in lower case. Only letters of ASCII: SQLite knows no others. */
-  skuOf(column: string): string;
-  /** A set of integers, from a parameter that is a JSON array. */
-  numbersOf(parameter: string): string;
-}
-
-export const SQLITE_DIALECT: Dialect = {
-  kind: "sqlite",
-  types: { integer: "INTEGER", decimal: "REAL", text: "TEXT", boolean: "INTEGER", json: "TEXT", time: "TEXT" },
-  nameOf: quoteName,
-  skuOf: (column) => `lower(trim(${column}))`,
-  numbersOf: (parameter) => `(SELECT value FROM json_each(${parameter}))`,
-};
-
-export const postgresDialect = (schema: string): Dialect => ({
-  kind: "postgres",
-  // `json`, not `jsonb`: that cannot hold a NUL, not even an escaped one.
-  types: { integer: "bigint", decimal: "numeric", text: "text", boolean: "boolean", json: "json", time: "text" },
-  nameOf: (name) => `${quoteName(schema)}.${quoteName(name)}`,
-  // Any other collation may change more letters than SQLite does, or others.
-  skuOf: (column) => `lower(btrim(${column}) COLLATE "C")`,
-  numbersOf: (parameter) =>
-    `(SELECT value::bigint FROM json_array_elements_text(${parameter}::json) AS numbers(value))`,
-});
 
 export const tableColumnsOf = ({ columns }: Table): Columns => ({ ...columns, [EXTRA_COLUMN]: "json" });
 

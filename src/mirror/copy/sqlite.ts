@@ -2,10 +2,10 @@ import { existsSync } from "node:fs";
 import * as z from "zod";
 import { checkConfiguration } from "../../shared/schema.js";
 import type { SqlDatabase, SqlQuery } from "../../storage/database.js";
+import { SQLITE_DIALECT } from "../../storage/dialect.js";
 import { openSqlite, sqlitePathSchema } from "../../storage/sqlite.js";
 import type { SqliteDriver } from "../../storage/sqlite-driver.js";
 import { type CopyDatabase, type CopyPlace, openCopyDatabase } from "./database.js";
-import { SQLITE_DIALECT } from "./sql.js";
 
 /** Options of {@link sqliteSink}. */
 export interface SqliteSinkOptions {

@@ -1,7 +1,8 @@
 import type { SqlValue } from "../../storage/database.js";
+import type { SqlType } from "../../storage/dialect.js";
 import { type MirrorList, type MirrorResource, RESOURCES, tableOf } from "../tables.js";
 import type { CopyDatabase } from "./database.js";
-import { deleteAll, insertSql, type SqlType, STATUS_COLUMNS, type Statement } from "./sql.js";
+import { deleteAll, insertSql, STATUS_COLUMNS, type Statement } from "./sql.js";
 
 /** How complete and how recent the copy of one list is. Times are in ms since the epoch. */
 export interface MirrorListStatus {
