@@ -1,6 +1,7 @@
 import { isSorted } from "../client/for-add-ons.js";
 import type { ListParams, Page } from "../client/index.js";
 import { type DocumentedList, MAX_PAGE_SIZE } from "../service/lists.js";
+import { mayRefuseParameter } from "../service/status.js";
 import { ApiError, BadRequestError, NotImplementedError } from "../shared/errors/index.js";
 import { fieldOf } from "../shared/unknown.js";
 
@@ -49,7 +50,7 @@ export const probeModifiedSince = async (read: (params: ListParams) => Promise<P
 
 /** Whether a service that can list its records may fail in this way if it is asked for those since a date. */
 export const isRefusalOfDate = (error: unknown): boolean =>
-  error instanceof ApiError && (error.status === 400 || error.status >= 500);
+  error instanceof ApiError && mayRefuseParameter(error.status);
 
 /** A page of records since a date, or the refusal. Throws what does not depend on the date. */
 export async function answerOf(read: Promise<Page<object>>): Promise<ProbeAnswer> {

@@ -1,4 +1,4 @@
-import { dateHeaderMs, serviceTimeBefore } from "../client/for-add-ons.js";
+import { aheadMsOf, serviceTimeBefore } from "../client/for-add-ons.js";
 import type { InventoryClient, RequestOptions, ResponseInfo } from "../client/index.js";
 
 /** Options of all requests of bulk work: other calls take precedence, and waiting for them is no failure. */
@@ -37,9 +37,7 @@ export class BulkRequests {
 
   #observe(response: ResponseInfo): void {
     this.counter.requests += response.attempts;
-    const date = dateHeaderMs(response.headers);
-    if (date === undefined) return;
     this.startedAt ??= serviceTimeBefore(response);
-    this.clockAheadMs ??= date - Date.now();
+    this.clockAheadMs ??= aheadMsOf(response.headers);
   }
 }

@@ -32,5 +32,5 @@ export { instrument } from "./observe/observer.js";
 export { onRetry } from "./send/on-retry.js";
 export { encodeJson } from "./send/payload.js";
 export { GZIP_PROBLEM, uncheckedAs } from "./send/response.js";
-export { dateHeaderMs, serviceTimeBefore } from "./send/service-clock.js";
+export { aheadMsOf, serviceTimeBefore } from "./send/service-clock.js";
 export { isLoopbackHost } from "./transport/agent.js";

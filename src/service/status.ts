@@ -1,13 +1,16 @@
 /*
  * Says what a status means. Every room asks here.
  *
- *                            transient   passing   refusal   refuses credentials (POST /Token)
- *   408, 5xx other than 501  yes         yes
- *   425, 429                             yes
- *   400                                            yes       yes
- *   404, 409, 422                                  yes
- *   401, 403                                                 yes
- *   others
+ *                     transient   passing   lasting   may refuse    refusal of   refuses credentials
+ *                                                     a parameter   one write    (POST /Token)
+ *   400                                     yes       yes           yes          yes
+ *   401, 403                                yes                                  yes
+ *   404, 409, 422                           yes                     yes
+ *   408               yes         yes
+ *   425, 429                      yes
+ *   other 4xx                               yes
+ *   501                                               yes
+ *   other 5xx         yes         yes                 yes
  *
  * Source: service interface, "Errors".
  */
@@ -18,6 +21,12 @@ export const isTransientStatus = (status: number): boolean => status === 408 || 
 /** A later request may succeed. */
 export const isPassingStatus = (status: number): boolean =>
   isTransientStatus(status) || status === 425 || status === 429;
+
+/** The same request will be refused again. */
+export const isLastingStatus = (status: number): boolean => status >= 400 && status < 500 && !isPassingStatus(status);
+
+/** A service that can list its records may respond with this status to a parameter, such as `modifiedSince`. */
+export const mayRefuseParameter = (status: number): boolean => status === 400 || status >= 500;
 
 /** The service refuses this one write, if the body is the service's own. A 403 has a reason, see `PermissionError`. */
 export const isRefusalStatus = (status: number): boolean => [400, 404, 409, 422].includes(status);

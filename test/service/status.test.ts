@@ -1,12 +1,22 @@
 import { describe, expect, it } from "vitest";
-import { isPassingStatus, isRefusalStatus, isTransientStatus, refusesCredentials } from "../../src/service/status.js";
+import {
+  isLastingStatus,
+  isPassingStatus,
+  isRefusalStatus,
+  isTransientStatus,
+  mayRefuseParameter,
+  refusesCredentials,
+} from "../../src/service/status.js";
 
-const from500 = Array.from({ length: 100 }, (_, index) => 500 + index).filter((status) => status !== 501);
+const hundredFrom = (first: number) => Array.from({ length: 100 }, (_, index) => first + index);
+const from500 = hundredFrom(500).filter((status) => status !== 501);
 
 /** The statuses for which an answer is yes; for all others from 100 to 599 it is no. */
 const TABLE: readonly [string, (status: number) => boolean, readonly number[]][] = [
   ["transient", isTransientStatus, [408, ...from500]],
   ["passing", isPassingStatus, [408, 425, 429, ...from500]],
+  ["lasting", isLastingStatus, hundredFrom(400).filter((status) => ![408, 425, 429].includes(status))],
+  ["perhaps a refusal of a parameter", mayRefuseParameter, [400, ...hundredFrom(500)]],
   ["a refusal of one write", isRefusalStatus, [400, 404, 409, 422]],
   ["a refusal of the credentials", refusesCredentials, [400, 401, 403]],
 ];

@@ -1,6 +1,6 @@
 import { serviceTimeMs } from "../../service/date.js";
 import type { RequestOptions, ResponseInfo } from "../send/request-options.js";
-import { dateHeaderMs } from "../send/service-clock.js";
+import { aheadMsOf } from "../send/service-clock.js";
 import type { SentReceipt } from "./sent-write.js";
 
 /** Dates before this one are placeholders. */
@@ -59,14 +59,11 @@ export class SendingTime {
   }
 
   observeClock(options: RequestOptions): RequestOptions {
-    const { clockAheadMs } = this.#sent;
     const onResponse = (response: ResponseInfo) => {
-      const served = dateHeaderMs(response.headers);
-      if (served !== undefined) {
-        const aheadMs = served - Date.now();
-        this.#aheadMs ??= aheadMs;
-        if (clockAheadMs !== undefined) this.#laterMs = clockAheadMs - aheadMs;
-      }
+      const aheadMs = aheadMsOf(response.headers);
+      this.#aheadMs ??= aheadMs;
+      const before = this.#sent.clockAheadMs;
+      if (aheadMs !== undefined && before !== undefined) this.#laterMs = before - aheadMs;
       return options.onResponse?.(response);
     };
     return { ...options, onResponse };

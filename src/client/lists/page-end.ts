@@ -1,5 +1,5 @@
-import { isPassingStatus } from "../../service/status.js";
-import { ApiError, PaginationError } from "../../shared/errors/index.js";
+import { isLastingStatus } from "../../service/status.js";
+import { ApiError, AuthenticationError, PaginationError } from "../../shared/errors/index.js";
 import { endOfPage, type Page, type PageRequest } from "./page.js";
 
 /**
@@ -39,8 +39,4 @@ export function assertRequestedPage(label: string, page: Page<unknown>, request:
 /** Whether a service may respond with this error, instead of an empty page, if there is no further page. */
 export const isRefusalOfPage = (error: unknown): boolean =>
   error instanceof PaginationError ||
-  (error instanceof ApiError &&
-    error.status >= 400 &&
-    error.status < 500 &&
-    error.status !== 401 &&
-    !isPassingStatus(error.status));
+  (error instanceof ApiError && !(error instanceof AuthenticationError) && isLastingStatus(error.status));

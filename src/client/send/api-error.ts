@@ -1,4 +1,4 @@
-import { isPassingStatus } from "../../service/status.js";
+import { isLastingStatus } from "../../service/status.js";
 import {
   ApiError,
   type ApiErrorInit,
@@ -45,7 +45,7 @@ export function createApiError(
   const isTextHidden = isTokenRequest === true;
   const init: ApiErrorInit = { status, headers, ...body, method, path, attempts, applied, isTextHidden };
   // A 404 of the token endpoint must not look like a missing item. A status that passes says nothing about the credentials.
-  if (isTokenRequest && status >= 400 && status < 500 && !isPassingStatus(status))
+  if (isTokenRequest && isLastingStatus(status))
     return new AuthenticationError({
       ...init,
       hint: status === 404 || status === 405 ? BASE_URL_HINT : CREDENTIALS_HINT,

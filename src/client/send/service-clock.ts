@@ -6,6 +6,12 @@ export function dateHeaderMs({ date = "" }: Readonly<Record<string, string>>): n
   return Number.isNaN(time) ? undefined : time;
 }
 
+/** How far the service's clock is ahead of this machine's clock by the `Date` header of a response that has just arrived, in ms. */
+export function aheadMsOf(headers: Readonly<Record<string, string>>): number | undefined {
+  const served = dateHeaderMs(headers);
+  return served === undefined ? undefined : served - Date.now();
+}
+
 /** The service's time when a call began, or an earlier time: the `Date` header was set before the response ended. */
 export function serviceTimeBefore({
   headers,

@@ -1,3 +1,4 @@
+import { isPassingStatus } from "../../service/status.js";
 import { fieldOf, isObject, messageOf, toOneLine } from "../../shared/unknown.js";
 
 /** The meaning of a failure of the network, for the message. It does not say whether anything was sent: only the transport knows that. */
@@ -14,7 +15,7 @@ export interface NetworkFailure {
   isRefusedHere?: boolean;
 }
 
-type Rule = readonly [pattern: RegExp, problem: string, advice?: string, permanent?: "permanent"];
+type Rule = readonly [pattern: Pick<RegExp, "test">, problem: string, advice?: string, permanent?: "permanent"];
 
 const CHECK_ADDRESS = "Check the scheme, host and port in baseUrl.";
 const CHECK_NETWORK = "Check the network and baseUrl.";
@@ -23,9 +24,15 @@ const CHECK_PROXY =
 const CHECK_CERTIFICATE =
   "Check the host name and the clock, name the issuer's file in NODE_EXTRA_CA_CERTS, or pass a dispatcher with connect: { ca }.";
 
+/** Whether a proxy refuses to connect, as undici or another fetch function reports it: a status that does not pass. */
+function isRefusedByProxy(text: string): boolean {
+  const [, status] = /Proxy response \((\d+)\) !== 200/.exec(text) ?? [];
+  return status === undefined ? text.includes("(407)") : !isPassingStatus(Number(status));
+}
+
 /** The first match applies, to `CODE message`. Codes of Node.js, OpenSSL and undici, some of Bun, and messages of Deno and Workers. */
 const RULES: readonly Rule[] = [
-  [/Proxy response \((?!5|408|429)\d+\) !== 200|\(407\)/, "the proxy refused to connect", CHECK_PROXY, "permanent"],
+  [{ test: isRefusedByProxy }, "the proxy refused to connect", CHECK_PROXY, "permanent"],
   [/Proxy response \(|^UND_ERR_SOCKS5|SOCKS5/, "the proxy failed", CHECK_PROXY],
   [/^(ECONNREFUSED|ConnectionRefused) /, "the connection was refused", CHECK_ADDRESS],
   [/^ENOTFOUND /, "the host name was not found", CHECK_ADDRESS],

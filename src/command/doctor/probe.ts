@@ -1,6 +1,6 @@
 import { openList } from "../../bulk/lists.js";
 import { modifiedSinceProbe, sortProbe } from "../../bulk/probes.js";
-import { dateHeaderMs } from "../../client/for-add-ons.js";
+import { aheadMsOf } from "../../client/for-add-ons.js";
 import {
   type ClientOptions,
   type HookEvents,
@@ -11,7 +11,7 @@ import {
 } from "../../client/index.js";
 import { type DocumentedList, LISTS } from "../../service/lists.js";
 import { READS } from "../../service/operations.js";
-import { ApiError, StocklotError } from "../../shared/errors/index.js";
+import { AuthenticationError, RateLimitError, StocklotError } from "../../shared/errors/index.js";
 import { fieldOf } from "../../shared/unknown.js";
 
 /** A page that was requested, or the reason why there is none. */
@@ -61,14 +61,14 @@ export async function probeService(options: ClientOptions, signal: AbortSignal, 
   });
   const probe: Probe = { baseUrl: new URL(client.service.address), lists: [], warehouses: [], responses, skewsMs: [] };
   const onResponse = ({ headers }: ResponseInfo) => {
-    const served = dateHeaderMs(headers);
-    if (served !== undefined) probe.skewsMs.push(served - Date.now());
+    const aheadMs = aheadMsOf(headers);
+    if (aheadMs !== undefined) probe.skewsMs.push(aheadMs);
   };
   const read = async (path: string, open: (options: RequestOptions) => { page(): Promise<Page<object>> }) => {
     try {
       return { path, page: await open({ signal, onResponse }).page() };
     } catch (error) {
-      const concernsAll = error instanceof ApiError && [401, 429].includes(error.status);
+      const concernsAll = error instanceof AuthenticationError || error instanceof RateLimitError;
       if (concernsAll || !StocklotError.is(error) || probe.tokenLifetimeMs === undefined) throw error;
       return { path, error };
     }
