@@ -52,6 +52,24 @@ it("a run that was silent for longer than its lease takes the lock again, and le
   expect(world.effects()).toBe(3);
 });
 
+it("a database that goes on rejecting heartbeats ends the run with its error", async () => {
+  const world = createWorld();
+  const outbox = world.createOutbox({ leaseMs: 300, settleMs: 300, mark: "remark" }, { timeoutMs: 300 });
+  onTestFinished(() => outbox.close());
+  await outbox.addMany([receipt("a"), receipt("b")]);
+  const { store } = await openStore(world.store());
+  await store.database.transaction((query) =>
+    query(`CREATE TRIGGER t BEFORE UPDATE OF beat ON stocklot_outbox_store WHEN new.sender = old.sender
+      BEGIN SELECT RAISE(ABORT, 'no heartbeats'); END`),
+  );
+  await store.database.close();
+  world.onWrite = async (_, send) => {
+    await sleep(250);
+    return send();
+  };
+  await expect(outbox.run()).rejects.toThrow("no heartbeats");
+});
+
 it.skipIf(!postgres)("commits that were not lost are not reported as lost: a heartbeat is under way", async () => {
   const connectionString = postgres?.url ?? "";
   const schema = `lost_lock_${process.pid}`;

@@ -6,7 +6,7 @@ export function errorClassSymbol(name: string): symbol {
 /** Sets the names of classes, whatever a bundler calls them, and their symbols, by which the other copy of the package knows them. */
 export function brandErrorClasses(classes: Readonly<Record<string, { readonly prototype: object }>>): void {
   for (const [name, errorClass] of Object.entries(classes)) {
-    Object.defineProperty(errorClass, "name", { value: name, configurable: true });
+    Object.defineProperty(errorClass, "name", { value: name });
     Object.defineProperties(errorClass.prototype, {
       name: { value: name, configurable: true, writable: true },
       [errorClassSymbol(name)]: { value: name },
