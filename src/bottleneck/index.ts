@@ -6,11 +6,11 @@
 
 import type Bottleneck from "bottleneck";
 import {
-  NoSlots,
   RateLimiter,
   rateLimitSettings,
   type Slot,
   type SlotSource,
+  SlotSourceFailed,
   UNLIMITED,
 } from "../client/for-add-ons.js";
 import { ConfigurationError } from "../shared/errors/index.js";
@@ -47,7 +47,7 @@ export function createBottleneckRateLimiter(bottleneck: Bottleneck): RateLimiter
   return new RateLimiter(rateLimitSettings(UNLIMITED), new MonotonicClock(), jobSlots(bottleneck));
 }
 
-/** Slots that are jobs. Each lasts until its request has ended. */
+/** Returns a source whose slots are jobs. A job lasts until its request has ended. */
 const jobSlots = (bottleneck: Bottleneck): SlotSource => ({
   waitMs: () => 0,
   take: () =>
@@ -62,7 +62,8 @@ const jobSlots = (bottleneck: Bottleneck): SlotSource => ({
         });
       bottleneck.schedule({}, job).catch((error: unknown) => {
         // A job that has expired has also started: its request is in progress or has ended.
-        if (!hasStarted) reject(new NoSlots(`the Bottleneck refused a slot: ${messageOf(error)}`, { cause: error }));
+        if (!hasStarted)
+          reject(new SlotSourceFailed(`the Bottleneck refused a slot: ${messageOf(error)}`, { cause: error }));
       });
     }),
   available: Infinity,

@@ -2,10 +2,10 @@ import { randomBytes } from "node:crypto";
 import * as z from "zod";
 import {
   marginMs,
-  NoSlots,
   type RateLimitSettings,
   type Slot,
   type SlotSource,
+  SlotSourceFailed,
   type Wait,
 } from "../client/for-add-ons.js";
 import { lazy } from "../shared/schema.js";
@@ -202,7 +202,7 @@ export function createSharedSlots({ redis, key, settings, clock }: SharedSlotsOp
       // The script may still run: it is reported again, and a slot that it took is returned.
       ended.push(...reported, ...(isWanted ? [{ id, freeAt: -Infinity }] : []));
       const what = error instanceof RedisRefusal ? "is refused by" : "cannot reach";
-      throw new NoSlots(`the shared rate limiter ${what} Redis: ${messageOf(error)}`, { cause: error });
+      throw new SlotSourceFailed(`the shared rate limiter ${what} Redis: ${messageOf(error)}`, { cause: error });
     }
   }
 

@@ -59,7 +59,7 @@ export function errorOf(call: Call, progress: Progress, problem: Problem): unkno
       return errorOfEnd(label, problem.reason, progress);
     case "slot too late":
       return slotTooLateError(label, call.lifetime.totalTimeoutMs, problem, progress);
-    case "no slots":
+    case "slot source failed":
       return new ConnectionError(`${label}: ${problem.message}${unsentOrCount(progress)}`, {
         cause: problem.cause,
         applied,
@@ -138,7 +138,7 @@ const DEFAULT_RECOVERY_HINT = "Check whether it was applied before you resend it
 
 function outcomeUnknownError(
   { label, request, payload }: Call,
-  { sending, head }: Progress,
+  { sending, responseHead }: Progress,
   { cause, isReason }: { cause: unknown; isReason: boolean },
 ) {
   const { method, path, recoveryHint = DEFAULT_RECOVERY_HINT } = request;
@@ -149,7 +149,7 @@ function outcomeUnknownError(
   const error = new OutcomeUnknownError(`${label}: sent, but the outcome is unknown (${reason}). ${recoveryHint}`, {
     cause,
     isReason,
-    status: head?.status,
+    status: responseHead?.status,
     request: {
       method,
       path,

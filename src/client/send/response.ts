@@ -91,7 +91,7 @@ const MAX_BODY_EXCERPT_LENGTH = 120;
 export function readJsonBody(context: ResponseContext): unknown {
   const { response, call } = context;
   const text = readValidText(response);
-  // Otherwise a SKU with a replacement character would pass every schema.
+  // If invalid bytes became replacement characters, a wrong SKU would pass every schema.
   if (text === undefined)
     throw unreadableError(context, isGzip(response.body) ? GZIP_PROBLEM : "the response is not valid UTF-8");
   const data = parseJsonOrUndefined(text);
@@ -108,7 +108,7 @@ const isGzip = ([first, second]: Uint8Array) => first === 0x1f && second === 0x8
 
 function describeUnreadableBody(text: string, { request }: Call): string {
   if (text === "") return "empty, not JSON";
-  // Nothing of it is shown, because a part of a token could not be recognised for redaction.
+  // The body is not shown, because a part of a token could not be recognised for redaction.
   if (request.isTokenRequest) return "not JSON";
   return `not JSON but ${JSON.stringify(redactStart(text, MAX_BODY_EXCERPT_LENGTH).replace(/\s+/g, " "))}`;
 }

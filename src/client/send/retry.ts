@@ -12,6 +12,7 @@ import type { AttemptResult, Progress } from "./progress.js";
 import type { RetrySettings } from "./retry-options.js";
 import { retryWaitMs } from "./retry-wait.js";
 
+/** How many times a call is repeated with `retry: "after a moment"`. */
 const MAX_MOMENTS = 2;
 
 /**
@@ -69,7 +70,7 @@ export async function retried(
   return end;
 }
 
-/** The progress of a call that goes on after a failure; `undefined` if it does not. */
+/** Returns the progress of a call that will be repeated; `undefined` if the call ends with this failure. */
 function afterRetry(progress: Progress, { retry }: Failure, settings: RetrySettings): Progress | undefined {
   if (retry === "never" || retry === "with a new token") return undefined;
   if (retry === "after the pause") {
