@@ -12,7 +12,7 @@ import type { RequestGroup } from "../send/requester.js";
  *   begun      The search sends requests. The requests that it will still send are promised to it.
  *   in turn    A search without `totalTimeoutMs` waits until its slots are free, behind the searches that came before.
  *   waiting    A search with `totalTimeoutMs` would get its slots too late if the begun searches used all promised
- *              requests. The begun searches may need fewer requests, so the search waits for up to a second. If its slots
+ *              requests. The begun searches may need fewer, so the search waits for up to a second. If its slots
  *              would still come too late, the search is rejected, and nothing was sent.
  *
  * Searches that send the same requests count as one search: only the first of them needs slots.

@@ -1,5 +1,5 @@
 import { ConfigurationError } from "../../shared/errors/index.js";
-import { endingWith, type SqlDatabase, type SqlQuery, type SqlRow, type SqlValue } from "../../storage/database.js";
+import { abortableBy, type SqlDatabase, type SqlQuery, type SqlRow, type SqlValue } from "../../storage/database.js";
 import { ineffectiveCommand } from "../../storage/storage-failure.js";
 import { updateRows } from "../../storage/update-rows.js";
 import type { MirrorResource } from "../tables.js";
@@ -111,7 +111,7 @@ export async function openCopyDatabase(
   findPlace: (query: SqlQuery) => Promise<CopyPlace>,
   signal?: AbortSignal,
 ): Promise<CopyDatabase | undefined> {
-  const database = signal ? endingWith(given, signal) : given;
+  const database = signal ? abortableBy(given, signal) : given;
   try {
     const open = async (query: SqlQuery) => {
       const found = await findPlace(query);
