@@ -18,13 +18,13 @@ import { MonotonicClock } from "../shared/time/clock.js";
 import { fieldOf, messageOf } from "../shared/unknown.js";
 
 /**
- * Creates a rate limiter whose slots are jobs of your Bottleneck: stocklot and the jobs that your program schedules there share
- * one limit, also if that Bottleneck is clustered. Each request is a job that runs until the request has ended.
+ * Creates a rate limiter whose slots are jobs of your Bottleneck. Each request is a job that runs until the request has
+ * ended, so stocklot and the other jobs of the Bottleneck share one limit. The Bottleneck may be clustered.
  *
  * Your Bottleneck decides how many requests are admitted, and when. Its `reservoir` is a fixed window, which admits up to twice
- * the number within one interval. If it drops or refuses a job, the calls that wait reject with a `ConnectionError`. It is based
- * on the system's clock: if that is set back, it waits until the clock is where it was. The queue, its priorities and the pause
- * after a 429 are stocklot's own.
+ * the number within one interval. If the Bottleneck drops or refuses a job, the waiting calls reject with a
+ * `ConnectionError`. The Bottleneck uses the system's clock: if the clock is set back, the Bottleneck waits until the
+ * clock has caught up. The queue, its priorities and the pause after a 429 are stocklot's own.
  *
  * If your program does not use Bottleneck otherwise, prefer `createRateLimiter`: it adds no latency.
  *
