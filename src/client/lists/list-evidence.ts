@@ -63,7 +63,7 @@ export class ListEvidence {
     const listed = hasKeys && this.#isFromStart ? this.emitted : last ? endOfPage(last) : 0;
     const counted = Number.isFinite(this.#fewestCounted) ? this.#fewestCounted : 0;
     return {
-      message: `it lists ${listed} records but counts ${Math.max(counted, last?.totalCount ?? 0)}`,
+      message: `the service counts ${Math.max(counted, last?.totalCount ?? 0)} records, but lists only ${listed}`,
       isContradiction: false,
     };
   }

@@ -220,7 +220,7 @@ export class ListReader<T> {
     const { label, keyOf } = this.#session;
     const problem = this.#evidence.finish(keyOf !== undefined, this.#isShort);
     if (problem?.isContradiction) throw this.#contradiction(problem.message);
-    if (problem) this.#session.warn(`${label}: ${problem.message}. The client may not see all that is counted.`);
+    if (problem) this.#session.warn(`${label}: ${problem.message}. The client may not be allowed to see all records.`);
   }
 
   /** Returns the page's `totalCount` if it is possible, otherwise the count before. */

@@ -137,10 +137,10 @@ export class Admission {
     const retryAfterMs = Number.isFinite(waitMs) && !isSlow ? Math.ceil(waitMs) : undefined;
     const why = isSlow
       ? `at about ${Math.round(this.#requestMs)} ms each, they take longer than`
-      : "the rate limit allows the last of them later than";
+      : "the rate limit allows the last of them only after";
     const when = retryAfterMs === undefined ? "" : ` Try again in ${retryAfterMs} ms.`;
     const message =
-      `${label}: not begun, nothing was sent: the search takes about ${requests} requests, and ${why} ` +
+      `${label}: the search was not begun, and nothing was sent. It takes about ${requests} requests, and ${why} ` +
       `totalTimeoutMs (${group.lifetime.totalTimeoutMs} ms).${when}`;
     return new TimeoutError(message, { clock: "totalTimeoutMs", retryAfterMs });
   }

@@ -342,9 +342,9 @@ export class ItemLookup {
     if (durationOf(requests, slotAllowanceOf(this.#requester.limiter)) <= remainingMs) return;
     const retryAfterMs = Math.ceil(this.#requester.limiter.waitMs("low", requests - 1));
     throw new TimeoutError(
-      `${list.label}: not sent any further: only the whole list shows that an item is not listed, which takes about ${requests} requests, ` +
-        `more than totalTimeoutMs (${totalTimeoutMs} ms) allows. Set ifUnsorted: "error", accept older results with maxAgeMs, or query a ` +
-        "copy (stocklot/mirror).",
+      `${list.label}: no further request was sent. Only the whole list shows that an item is not listed. Reading the list ` +
+        `takes about ${requests} requests, more than totalTimeoutMs (${totalTimeoutMs} ms) allows. Set ifUnsorted: "error", ` +
+        "accept older results with maxAgeMs, or query a copy (stocklot/mirror).",
       { clock: "totalTimeoutMs", retryAfterMs: Number.isFinite(retryAfterMs) ? retryAfterMs : undefined },
     );
   }

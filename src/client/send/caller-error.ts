@@ -30,7 +30,8 @@ export function errorOf(call: Call, progress: Progress, problem: Problem): unkno
       return createApiError(call, progress, problem.response, problem.pauseMs);
     case "false success": {
       const { status, text } = problem;
-      const message = `${label}: ${status}, but ${text}. It may or may not have been applied. ${call.request.recoveryHint ?? ""}`;
+      const doubt = "The write may or may not have been applied.";
+      const message = `${label}: ${status}, but ${text}. ${doubt} ${call.request.recoveryHint ?? ""}`;
       return new ResponseValidationError(message.trim(), { status, issues: [{ path: [], message: text }], applied });
     }
     case "connection": {
