@@ -31,8 +31,8 @@ export function planCommand(): Command {
         new Command("show")
           .description("show a plan that --out has written; needs no service")
           .argument("<plan>", "file of stocklot plan items or stocklot count plan, with --out")
-          .option("--markdown", "as Markdown, for a pull request: every value as it is written")
-          .option("--json", "as JSON")
+          .option("--markdown", "print Markdown for a pull request, which shows every value exactly")
+          .option("--json", "print JSON")
           .action(show),
         {},
         "stocklot plan show plan.json",
