@@ -13,7 +13,7 @@ export interface Page<T> {
   totalCount: number;
   /** Number of this page, from 1. */
   page: number;
-  /** Page size that the service applied, in records: the requested size, or the maximum of the service. */
+  /** Page size that the service applied, in records: the requested size, but at most the maximum of the service. */
   pageSize: number;
   /** Number of pages. */
   pageCount: number;
