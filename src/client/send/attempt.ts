@@ -39,11 +39,11 @@ export interface ClientParts {
 
 /** Sends the request of a call once, and again with a new token after a 401. */
 export async function attempt(parts: ClientParts, call: Call, progress: Progress): Promise<AttemptResult> {
-  const end = await sendOnce(parts, call, progress);
-  const isRefused = end.failure?.retry === "with a new token";
-  if (!isRefused || end.progress.hasRenewedToken || parts.closed.aborted) return end;
-  const renewed = { ...end.progress, hasRenewedToken: true };
-  reportRetry(parts, call, renewed, end.failure.reason);
+  const result = await sendOnce(parts, call, progress);
+  const isRefused = result.failure?.retry === "with a new token";
+  if (!isRefused || result.progress.hasRenewedToken || parts.closed.aborted) return result;
+  const renewed = { ...result.progress, hasRenewedToken: true };
+  reportRetry(parts, call, renewed, result.failure.reason);
   return await sendOnce(parts, call, renewed);
 }
 

@@ -48,7 +48,11 @@ export function errorOf(call: Call, progress: Progress, problem: Problem): unkno
     case "too large":
     case "undecodable": {
       const { status, cause } = problem;
-      const text = UNREADABLE[problem.kind];
+      const { maxResponseBytes } = call.settings;
+      const text =
+        problem.kind === "too large"
+          ? `the response is larger than maxResponseBytes (${maxResponseBytes} bytes)`
+          : "the response cannot be decoded";
       return new ResponseValidationError(`${label}: ${text}`, {
         status,
         issues: [{ path: [], message: text }],
@@ -76,11 +80,6 @@ export function errorOf(call: Call, progress: Progress, problem: Problem): unkno
       return problem.sent ? copyOfCause(problem.thrown) : problem.thrown;
   }
 }
-
-const UNREADABLE = {
-  "too large": "the response is larger than maxResponseBytes",
-  undecodable: "the response cannot be decoded",
-};
 
 /** Returns the error of a call, given the failure of its last attempt. */
 export function callerError(call: Call, progress: Progress, { problem, error }: Pick<Failure, "problem" | "error">) {

@@ -70,7 +70,7 @@ export async function begin(outbox: Outbox, settings: ImportSettings, lines: rea
       if (!(error instanceof KeysHaveGrown)) throw error;
       if (comparisons < MAX_COMPARISONS) continue;
       throw new CommandError(
-        `${settings.name}: other imports store lines like these all the time. ${NOTHING_WAS_DONE} Run it again.`,
+        `${settings.name}: other imports keep storing lines of the same kind. ${NOTHING_WAS_DONE} Run the import again.`,
       );
     }
   }

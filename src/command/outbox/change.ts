@@ -78,7 +78,7 @@ export async function findEntry(outbox: Outbox, file: string, key: string): Prom
   if (entry && others.length === 0) return entry;
   if (entry) {
     const keys = [...found.keys()].map((one) => `"${printable(one)}"`).join(", ");
-    throw new CommandError(`"${printable(key)}" may be the entry ${keys}. Give its key as the outbox lists it.`);
+    throw new CommandError(`"${printable(key)}" may mean one of ${keys}. Give the key exactly as the outbox lists it.`);
   }
   throw new CommandError(
     `there is no entry "${printable(key)}". List them: ${commandLine("outbox", "list", outboxWord(file))}`,
