@@ -67,7 +67,7 @@ const UNBROKEN_PATTERN = /^\d{4}-\d\d-\d\d[\dT:.Z-]*$/;
  * The columns of a table, as wide as their contents, or as a terminal: cells that do not fit are wrapped, never cut.
  * Numbers are aligned on the decimal point.
  *
- * @param width of a line; by default that of the terminal, and none in a pipe
+ * @param width The width of a line. By default, the width of the terminal; a pipe has no limit.
  */
 export function table(header: readonly string[], rows: Rows, width = terminalWidth(process.stdout)): string {
   const cellsOf = (column: number) => rows.map((row) => row[column] ?? "");

@@ -123,7 +123,8 @@ export class Mirror {
   }
 
   /**
-   * Reports how complete and how recent the copy of each list is: the rows of `mirror_status`, and those of lists that were
+   * Reports how complete and how recent the copy of each list is: the rows of `mirror_status`, and rows for lists that
+   * were
    * not read yet. It sends no request, changes nothing, and also works during a run and while another process writes the copy.
    *
    * @throws ConfigurationError when another version of the package wrote the copy.

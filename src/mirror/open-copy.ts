@@ -121,9 +121,15 @@ export class MirrorCopy {
     ]);
   }
 
-  /** Stock levels, in the same way: those of one warehouse with `wID`, otherwise the sums of all. */
+  /**
+   * Stock levels of one warehouse with `wID`, otherwise the sums of all warehouses. Everything else is as for {@link
+   * items}.
+   */
   stockLevels(filter: CopyStockLevelFilter & { wID: number }): AsyncGenerator<WarehouseStockLevel, void, undefined>;
-  /** Stock levels, in the same way: those of one warehouse with `wID`, otherwise the sums of all. */
+  /**
+   * Stock levels of one warehouse with `wID`, otherwise the sums of all warehouses. Everything else is as for {@link
+   * items}.
+   */
   stockLevels(filter?: CopyStockLevelFilter): AsyncGenerator<StockLevel, void, undefined>;
   async *stockLevels(filter: CopyStockLevelFilter = {}): AsyncGenerator<StockLevel, void, undefined> {
     const where = checkFilter("copy.stockLevels", stockLevelFilterSchema, filter);

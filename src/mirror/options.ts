@@ -44,7 +44,7 @@ export interface MirrorOptions {
    * levels are removed from the copy. With `[]`, the stock levels of all single warehouses are removed.
    * @default none; stock levels per warehouse in an existing copy stay as they are
    * @example
-   * // Stock levels of warehouses 3 and 7 besides those of all together.
+   * // Stock levels of warehouses 3 and 7, in addition to the sums of all warehouses.
    * createMirror({ client, sink: sqliteSink({ path: "copy.db" }), warehouses: [3, 7] });
    */
   warehouses?: readonly number[] | undefined;

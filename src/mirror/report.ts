@@ -67,7 +67,7 @@ export const droppedReport = ({ list, removed }: { list: MirrorList; removed: nu
   beganAgain: false,
 });
 
-/** The report of a run, from those of its lists. */
+/** Creates the report of a run from the reports of its lists. */
 export function createMirrorReport(lists: readonly ListReport[], durationMs: number): MirrorReport {
   const resources: MirrorReport["resources"] = {};
   for (const resource of RESOURCES) {

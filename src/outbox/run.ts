@@ -181,7 +181,7 @@ class OutboxRun implements AttemptGate {
   readonly #startedAt = monotonicNowMs();
   /** The work on items that has not ended, by lane. */
   readonly #busy = new Map<string, Promise<void>>();
-  /** When the waits of items for their outcomes end, by the monotonic clock. */
+  /** For each item that waits for an outcome, the time at which the wait ends, by the monotonic clock. */
   readonly #settlesAt: number[] = [];
   /** Items that are left alone until the next run. */
   readonly #setAside = new Set<string>();

@@ -136,7 +136,7 @@ export class PostgresDatabase implements SqlDatabase {
       `SET LOCAL idle_in_transaction_session_timeout = ${waitMs}`,
       "SET LOCAL row_security = off",
       "SET LOCAL synchronous_commit = on",
-      // Otherwise a deferred trigger could undo, at COMMIT, rows that were read back before.
+      // Without this, a deferred trigger could undo rows at COMMIT that were read back before.
       ...(readOnly ? [] : ["SET CONSTRAINTS ALL IMMEDIATE"]),
     ].join("; ");
   }

@@ -49,7 +49,7 @@ export async function findReceipt(search: ReceiptSearch): Promise<FoundReceipt> 
   });
 }
 
-/** A 404, even that of a proxy, means that the item cannot be found. */
+/** Turns a 404 into an ambiguous outcome, because the item cannot be found. A proxy may have sent the 404. */
 function unlessNotFound(error: unknown): LookUp {
   if (error instanceof NotFoundError) return { outcome: "ambiguous", lots: [], reason: "the item cannot be found" };
   throw error;

@@ -25,7 +25,7 @@ export interface FindOptions extends RequestOptions {
   totalTimeoutMs?: number | undefined;
 }
 
-/** What all searches for the outcome of a write have in common. */
+/** The parts that all searches for the outcome of a write have. */
 export interface OutcomeSearch {
   /** The method that the caller knows, for messages. */
   method: string;

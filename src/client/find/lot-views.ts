@@ -108,7 +108,7 @@ async function readNumbered({ numbered: list }: LotList, above: number): Promise
     const page = number === 1 ? await readEnd(list, "DESC") : await readSorted(list, request, "DESC");
     const lots = page.records.toReversed();
     const numbers = page.numbers.toReversed();
-    // New lots in front have moved lots of the previous page to the beginning of this one.
+    // If new lots were added at the beginning, lots of the previous page have moved to this page.
     const further = numbers.filter((one) => !seen.has(one));
     const isDescending = further.every((one, index) => one < (further[index - 1] ?? last));
     for (const one of numbers) seen.add(one);

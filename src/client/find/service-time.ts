@@ -3,7 +3,7 @@ import type { RequestOptions, ResponseInfo } from "../send/request-options.js";
 import { dateHeaderMs } from "../send/service-clock.js";
 import type { SentReceipt } from "./sent-write.js";
 
-/** Dates before this one are placeholders. */
+/** Dates before this date are placeholders. */
 const FIRST_DATE_MS = Date.UTC(2000, 0, 1);
 /**
  * A record that was written this long before a request was sent does not come from that request. The tolerance is large

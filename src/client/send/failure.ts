@@ -27,7 +27,7 @@ import { hasDefaultRetries } from "./retry-options.js";
 
 export type Retry = "never" | "with a new token" | "after the pause" | "after a back-off" | "after a moment";
 
-/** What happened in an attempt, or while it waited. */
+/** The problem of an attempt, or of the wait for the attempt. */
 export type Problem =
   /** An error status. `pauseMs`: the remaining time of the pause after a 429, in ms. */
   | { readonly kind: "status"; readonly response: WireResponse; readonly pauseMs: number }

@@ -42,7 +42,7 @@ export function assertMatchesSchema<T>(
 /** How many records are validated together. No page of the service has more. */
 const MAX_VALIDATED_RECORDS = 1_000;
 
-/** Returns all issues that zod finds. In a list longer than a page, only those of the first batch of records that has issues. */
+/** Returns all issues that zod finds. In a list longer than a page, only the issues of the first batch that has any. */
 function findValidationIssues(schema: z.ZodType, data: unknown): Issue[] {
   const records = Array.isArray(data) ? data : fieldOf(data, "value");
   if (!Array.isArray(records) || records.length <= MAX_VALIDATED_RECORDS) return validateBatch(schema, data);

@@ -71,7 +71,7 @@ async function loadUndici(warn: (message: string) => void): Promise<typeof impor
   if (!mayReadEnvironment()) return undefined;
   try {
     const undici = await import("#undici");
-    // Bun's replacement of undici and the one in bundles for Workers cannot dispatch.
+    // The replacements of undici in Bun and in bundles for Workers cannot dispatch.
     return typeof fieldOf(undici.Agent?.prototype, "dispatch") === "function" ? undici : undefined;
   } catch (error) {
     warn(`requests are sent with fetch, because undici could not be loaded (${messageOf(error)})`);

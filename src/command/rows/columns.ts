@@ -123,7 +123,7 @@ export async function* typedRows(source: RowSource, expected: RowFields): AsyncG
   }
 }
 
-/** Otherwise values would be lost, or every row would lack a required field. */
+/** Throws if values would be lost, or if every row would lack a required field. */
 function assertColumns(columns: readonly string[], source: RowSource, expected: RowFields): void {
   const { map, ignore, keyColumn, set } = source;
   const named = { "--map": [...map.keys()], "--ignore": ignore, "--key": keyColumn === undefined ? [] : [keyColumn] };

@@ -73,7 +73,8 @@ export function copyOfCause(cause: unknown, depth = 0): unknown {
   try {
     if (isBrandedError(cause)) return cause;
     if (!isObject(cause) && typeof cause !== "function") return redactText(cause);
-    // The class does not decide, since an error of another realm, such as that of a test runner, has another class.
+    // The class is not checked, because an error of another realm, such as the realm of a test runner, has another
+    // class.
     const [name, message, stack, code] = ["name", "message", "stack", "code"].map((field) => fieldOf(cause, field));
     const inner = depth < MAX_CAUSE_DEPTH ? fieldOf(cause, "cause") : undefined;
     const text = typeof message === "string" ? redact(message) : `a thrown ${typeof cause}`;

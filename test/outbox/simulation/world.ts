@@ -408,7 +408,7 @@ export class World {
       id: STORE_ID,
       database: { kind: "sqlite" },
       names: { store: "store", entries: "entries" },
-      // Its waits are steps, which always happen.
+      // Waiting for the database is a step, which always happens.
       abortableBy: (): OpenStore => proxy,
       isAborted: () => false,
       async *list() {
