@@ -6,11 +6,11 @@
 
 import type Bottleneck from "bottleneck";
 import {
-  NoSlots,
   RateLimiter,
   rateLimitSettings,
   type Slot,
   type SlotSource,
+  SlotSourceFailed,
   UNLIMITED,
 } from "../client/for-add-ons.js";
 import { ConfigurationError } from "../shared/errors/index.js";
@@ -18,13 +18,13 @@ import { MonotonicClock } from "../shared/time/clock.js";
 import { fieldOf, messageOf } from "../shared/unknown.js";
 
 /**
- * Creates a rate limiter whose slots are jobs of your Bottleneck: stocklot and the jobs that your program schedules there share
- * one limit, also if that Bottleneck is clustered. Each request is a job that runs until the request has ended.
+ * Creates a rate limiter whose slots are jobs of your Bottleneck. Each request is a job that runs until the request has
+ * ended, so stocklot and the other jobs of the Bottleneck share one limit. The Bottleneck may be clustered.
  *
  * Your Bottleneck decides how many requests are admitted, and when. Its `reservoir` is a fixed window, which admits up to twice
- * the number within one interval. If it drops or refuses a job, the calls that wait reject with a `ConnectionError`. It is based
- * on the system's clock: if that is set back, it waits until the clock is where it was. The queue, its priorities and the pause
- * after a 429 are stocklot's own.
+ * the number within one interval. If the Bottleneck drops or refuses a job, the waiting calls reject with a
+ * `ConnectionError`. The Bottleneck uses the system's clock: if the clock is set back, the Bottleneck waits until the
+ * clock has caught up. The queue, its priorities and the pause after a 429 are stocklot's own.
  *
  * If your program does not use Bottleneck otherwise, prefer `createRateLimiter`: it adds no latency.
  *
@@ -47,7 +47,7 @@ export function createBottleneckRateLimiter(bottleneck: Bottleneck): RateLimiter
   return new RateLimiter(rateLimitSettings(UNLIMITED), new MonotonicClock(), jobSlots(bottleneck));
 }
 
-/** Slots that are jobs. Each lasts until its request has ended. */
+/** Returns a source whose slots are jobs. A job lasts until its request has ended. */
 const jobSlots = (bottleneck: Bottleneck): SlotSource => ({
   waitMs: () => 0,
   take: () =>
@@ -62,7 +62,8 @@ const jobSlots = (bottleneck: Bottleneck): SlotSource => ({
         });
       bottleneck.schedule({}, job).catch((error: unknown) => {
         // A job that has expired has also started: its request is in progress or has ended.
-        if (!hasStarted) reject(new NoSlots(`the Bottleneck refused a slot: ${messageOf(error)}`, { cause: error }));
+        if (!hasStarted)
+          reject(new SlotSourceFailed(`the Bottleneck refused a slot: ${messageOf(error)}`, { cause: error }));
       });
     }),
   available: Infinity,

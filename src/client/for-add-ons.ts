@@ -1,6 +1,6 @@
 /**
- * The one door for what is built on the client: `redis`, `bottleneck`, `opentelemetry`, `outbox`, `plan`, `mirror` and
- * `command` import this and `client/index`, and nothing else of the client.
+ * The door of the client for other rooms (`redis`, `bottleneck`, `opentelemetry`, `outbox`, `plan`, `mirror`,
+ * `command`): they import this file and `client/index`, and no other file of the client.
  */
 export { isServiceError } from "../shared/errors/service-error.js";
 export { accountOf } from "./client.js";
@@ -11,10 +11,10 @@ export { type RateLimitSettings, rateLimitSchema, rateLimitSettings, UNLIMITED }
 export {
   countedSlots,
   marginMs,
-  NoSlots,
   RateLimiter,
   type Slot,
   type SlotSource,
+  SlotSourceFailed,
   type Wait,
 } from "./limiter/rate-limiter.js";
 export { durationOf, isListCheaper, requestsForItems, requestsForList } from "./lists/effort.js";

@@ -36,7 +36,7 @@ const CONNECTION_OPTIONS = () => [
   new Option("--allow-insecure-http", "permit a base URL without TLS; the secret is then not encrypted"),
   new Option("--rate-limit <n>", "requests per minute (default: 100)").argParser(integerOption(1)),
   new Option("--timeout <time>", "time limit of one attempt of a request (default: 30s)").argParser(durationOption),
-  new Option("--response-validation <mode>", "undocumented responses (default: error)").choices([
+  new Option("--response-validation <mode>", "reaction to undocumented responses (default: error)").choices([
     "error",
     "warn",
     "off",

@@ -8,7 +8,7 @@ import { noteWaiting } from "./terminal.js";
 
 const ADDRESS_PATTERN = /^(postgres(ql)?:\/\/|socket:|\/)/;
 
-/** Whether an argument is an address rather than a file, which may begin with a slash. */
+/** Whether an argument is an address and not a file. The name of a file may begin with a slash. */
 export const isPostgresAddress = (text: string): boolean => /^(postgres(ql)?|socket):/i.test(text);
 
 /**
@@ -24,14 +24,19 @@ export function postgresAddress(what: string, address: string): string {
   throw new CommandError(`${what} must not contain a password, ${advice}`);
 }
 
-/** Whether an address may have a password. True in doubt, since a password may contain characters that no URL allows. */
+/**
+ * Whether an address may have a password. True in case of doubt: a password may contain characters that no URL allows.
+ */
 function hasPassword(address: string): boolean {
   if (/[?&]\w*password=/i.test(address)) return true;
   const url = parseUrl(address);
   return url ? url.password !== "" : /^\w+:\/\/[^@/]*:.*@/s.test(address);
 }
 
-/** A file of such a name would be a new, empty database, and its name would show the password. */
+/**
+ * Refuses a file name that looks like an address: the file would be a new, empty database, and its name would show the
+ * password.
+ */
 export function assertNoAddress(what: string, file: string): void {
   if (!/:\/\/|^\s*(jdbc|postgres(ql)?|socket):|\b(host|dbname|user|password|port)\s*=/i.test(file)) return;
   const shown = file.includes("://") ? ` (${file.trim().replace(/:\/\/.*@/s, "://…@")})` : "";

@@ -100,7 +100,10 @@ export function namesOption(text: string): string[] {
   return names;
 }
 
-/** A signal that Ctrl-C, SIGTERM and the end of the terminal (SIGHUP) abort, with a CommandError as its reason. The second time they end the process. */
+/**
+ * Returns a signal that is aborted by Ctrl-C, SIGTERM or the end of the terminal (SIGHUP), with a `CommandError` as its
+ * reason. The second Ctrl-C, SIGTERM or SIGHUP ends the process.
+ */
 export function interruptSignal(): AbortSignal {
   const controller = new AbortController();
   const interrupt = (exitCode: number) => controller.abort(new CommandError("interrupted", exitCode));
@@ -110,7 +113,7 @@ export function interruptSignal(): AbortSignal {
   return controller.signal;
 }
 
-/** Returns the error with which a command fails: after an interruption, one that says what to do next. */
+/** Returns the error with which a command fails. After an interruption, its message says what to do next. */
 export function failureOrInterruption(error: unknown, { reason }: AbortSignal, advice?: string): unknown {
   if (!(reason instanceof CommandError)) return error;
   return advice === undefined ? reason : new CommandError(`${reason.message}; ${advice}`, reason.exitCode);

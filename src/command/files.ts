@@ -5,9 +5,9 @@ import { InvalidArgumentError } from "commander";
 import { CommandError, EXIT, failureMessage } from "./exit.js";
 
 /**
- * The contents of a file that an argument names.
+ * Returns the contents of a file that an argument names.
  *
- * @param option in front of the message, if an option names it
+ * @param option The beginning of messages, if an option names the file.
  */
 export function readInputFile(path: string, option = ""): Buffer {
   try {
@@ -25,7 +25,10 @@ export function fileOption(text: string): string {
   throw new InvalidArgumentError("It must be the name of a file.");
 }
 
-/** Whether a file that exists may be replaced: one that people fill in, or that later work depends on, may not. */
+/**
+ * Whether an existing file may be replaced. Without `force`, it may not be: people may have filled it in, or need it
+ * later.
+ */
 export interface Replacing {
   force?: true | undefined;
 }
@@ -39,8 +42,8 @@ export function assertNotReplaced(option: string, name: string, { force }: Repla
 }
 
 /**
- * The file itself if the name is a symbolic link, and its permissions if it exists. Also called before the work whose result is
- * to be written.
+ * Returns the file behind the name, which may be a symbolic link, and the permissions of the file if it exists. Also
+ * called before the work whose result will be written, so that a wrong name fails early.
  *
  * @throws CommandError if a file cannot have that name.
  */

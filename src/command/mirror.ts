@@ -41,7 +41,7 @@ export function mirrorCommand(): Command {
       "also copy the stock levels of these warehouses, for instance 1,3; or none",
       warehousesOption,
     )
-    .option("--history <days>", "record changes in the table changes, for instance 90; or off", historyOption)
+    .option("--history <days>", "days to keep changes in the table changes, for instance 90; or off", historyOption)
     .addOption(
       new Option("--watch <interval>", "run again and again at this interval, for instance 30s, 5m or 1h")
         .argParser(durationOption)
@@ -96,8 +96,8 @@ async function mirrorRecords(flags: MirrorFlags): Promise<void> {
 }
 
 /**
- * The warehouses of the run before, also if that was interrupted. `undefined` if there are none: an empty list would remove
- * stock levels that a copy still has. If the path is no file, the run says so.
+ * Returns the warehouses of the previous run, even if that run was interrupted. Returns `undefined` if there are none:
+ * an empty list would remove stock levels that the copy still has. If the path is no file, the run reports it.
  */
 async function savedWarehouses(sink: MirrorSink, { sqlite }: MirrorFlags): Promise<number[] | undefined> {
   if (sqlite !== undefined && !statSync(sqlite, { throwIfNoEntry: false })?.isFile()) return undefined;

@@ -11,7 +11,7 @@ export function currentShell({ env, platform }: Pick<NodeJS.Process, "env" | "pl
   // PowerShell sets this variable elsewhere, too.
   if (platform !== "win32") return env.PSModulePath ? "powershell" : "posix";
   if (env.SHELL) return "posix";
-  // PowerShell adds folders of the user to this variable; cmd.exe passes on the one of the system.
+  // PowerShell adds folders of the user to this variable; cmd.exe passes on the variable of the system unchanged.
   return (env.PSModulePath ?? "").split(";").length > 2 ? "powershell" : "cmd";
 }
 

@@ -67,7 +67,7 @@ const UNBROKEN_PATTERN = /^\d{4}-\d\d-\d\d[\dT:.Z-]*$/;
  * The columns of a table, as wide as their contents, or as a terminal: cells that do not fit are wrapped, never cut.
  * Numbers are aligned on the decimal point.
  *
- * @param width of a line; by default that of the terminal, and none in a pipe
+ * @param width The width of a line. By default, the width of the terminal; a pipe has no limit.
  */
 export function table(header: readonly string[], rows: Rows, width = terminalWidth(process.stdout)): string {
   const cellsOf = (column: number) => rows.map((row) => row[column] ?? "");
@@ -162,12 +162,12 @@ function styledAs(line: string, text: string): string {
 const REDRAW_MS = 100;
 const PLAIN_EVERY_MS = 10_000;
 
-/** What the work waits for, and until when by the monotonic clock in ms, for the progress lines. */
+/** The present wait, for the progress lines: its reason, and its end by the monotonic clock in ms. */
 let waiting = { what: "", until: 0, condition: "", isLong: false };
 /** Shows the progress line again. */
 let showWaiting = () => {};
 
-/** Called when a request, or a sender, has to wait. `condition`: on which the wait ends at that time, if it has not ended before. */
+/** Notes that a request or a sender has to wait. `condition`: the condition under which the wait ends at that time. */
 export function noteWaiting(waitMs: number, what: string, condition = ""): void {
   const now = monotonicNowMs();
   const isSame = waiting.what === what && waiting.until > now;
@@ -176,7 +176,7 @@ export function noteWaiting(waitMs: number, what: string, condition = ""): void 
   showWaiting();
 }
 
-/** A wait of more than two seconds, for what and until when; an empty string if there is none. */
+/** Describes a wait of more than two seconds, with its reason and its end; an empty string if there is none. */
 function describeWaiting(now: number): string {
   const { what, condition, isLong } = waiting;
   const left = waiting.until - now;
@@ -247,7 +247,10 @@ export function seconds(ms: number): string {
   return minutes < 90 ? `${minutes} min` : `${(minutes / 60).toFixed(1)} h`;
 }
 
-/** Hides what the user of a command cannot change, for example that SQLite is experimental in Node.js 22. */
+/**
+ * Hides warnings that the user of a command can do nothing about, for example that SQLite is experimental in Node.js
+ * 22.
+ */
 export function hideExperimentalWarnings(emitter: NodeJS.EventEmitter = process): void {
   const listeners = emitter.listeners("warning");
   emitter.removeAllListeners("warning");

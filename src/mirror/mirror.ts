@@ -64,11 +64,11 @@ export class Mirror {
   }
 
   /**
-   * Brings the copy up to date: `mirror.status()` shows how far. A list that fails does not stop the others; the run then
-   * ends with the first error.
+   * Brings the copy up to date. `mirror.status()` shows how recent the copy is. If one list fails, the other lists are
+   * still read, and the run then ends with the first error.
    *
-   * The run opens the sink at its beginning and closes it at its end, so nothing stays open between two runs. It may be
-   * interrupted at any point, also by a kill. What was saved stays; a full pass that was interrupted begins again.
+   * The run opens the sink at its beginning and closes the sink at its end, so nothing stays open between two runs. The
+   * run may be interrupted at any point, even by a kill. Saved records stay, and an interrupted full pass begins again.
    *
    * @throws ConfigurationError when this mirror is running already, when another version of the package wrote the copy, when
    * it belongs to another service or client ID, or when another mirror writes to it.
@@ -123,7 +123,8 @@ export class Mirror {
   }
 
   /**
-   * Reports how complete and how recent the copy of each list is: the rows of `mirror_status`, and those of lists that were
+   * Reports how complete and how recent the copy of each list is: the rows of `mirror_status`, and rows for lists that
+   * were
    * not read yet. It sends no request, changes nothing, and also works during a run and while another process writes the copy.
    *
    * @throws ConfigurationError when another version of the package wrote the copy.

@@ -24,15 +24,16 @@ import {
 /*
  * Reads a copy without a client, beside the mirror that writes it.
  *
- * Each iteration first checks that the lists it needs were read to their end: a copy that lacks records would otherwise look
- * like a service that has none. Then each batch is one query, which continues behind the key of the batch before. So no
- * transaction stays open while the caller works, and a batch has what is in the copy by then.
+ * Each iteration first checks that the lists it needs were read to their end: otherwise records that are missing in the
+ * copy would look like records that the service does not have. Then each batch is one query, which continues after the
+ * last key of the batch before. So no transaction stays open while the caller works, and each batch shows the copy at
+ * the time of its query.
  */
 
-/** Records that one query returns. */
+/** How many records one query returns at most. */
 const ROWS_PER_QUERY = 1_000;
 
-/** Which items to read: those that have all of these values. */
+/** Selects items. An item must match all fields that are given. */
 export interface CopyItemFilter {
   /** The SKU, without regard to case and surrounding spaces. */
   shortID?: string | undefined;
@@ -42,17 +43,20 @@ export interface CopyItemFilter {
   category?: number | undefined;
 }
 
-/** Which stock levels to read: those that have all of these values. */
+/** Selects stock levels. A stock level must match all fields that are given. */
 export interface CopyStockLevelFilter {
   /** The SKU of the item, without regard to case and surrounding spaces. For stock levels, the copy must have items. */
   shortID?: string | undefined;
   /** The part number of the item. */
   partNo?: number | undefined;
-  /** ID of a warehouse. Stock levels: those that the mirror reads with the option `warehouses`, by default the sums of all. */
+  /**
+   * ID of a warehouse. For stock levels, the mirror must read this warehouse (option `warehouses`); without `wID`,
+   * stock levels are the sums of all warehouses.
+   */
   wID?: number | undefined;
 }
 
-/** Which lots to read: those that have all of these values. */
+/** Selects lots. A lot must match all fields that are given. */
 export interface CopyLotFilter extends CopyStockLevelFilter {
   /** The bin, exactly as served. */
   spot?: string | undefined;
@@ -63,8 +67,8 @@ export interface CopyLotFilter extends CopyStockLevelFilter {
 }
 
 /**
- * Opens the copy of a mirror to read it, without a client, also while a mirror writes it. Nothing is written: a file that is
- * read-only, or the right to `SELECT`, is enough.
+ * Opens the copy of a mirror to read it. This needs no client, and works while a mirror writes the copy. Nothing is
+ * written, so a read-only file or the right to `SELECT` is enough.
  *
  * @experimental
  * @example
@@ -110,16 +114,22 @@ export class MirrorCopy {
     ]);
   }
 
-  /** Lots, in the same way. */
+  /** Lots as they were served, in any order. Everything else is as for {@link items}. */
   async *lots(filter: CopyLotFilter = {}): AsyncGenerator<Lot, void, undefined> {
     yield* this.#find("copy.lots", "lots", checkFilter("copy.lots", lotFilterSchema, filter), [
       { resource: "lots", wID: null },
     ]);
   }
 
-  /** Stock levels, in the same way: those of one warehouse with `wID`, otherwise the sums of all. */
+  /**
+   * Stock levels of one warehouse with `wID`, otherwise the sums of all warehouses. Everything else is as for {@link
+   * items}.
+   */
   stockLevels(filter: CopyStockLevelFilter & { wID: number }): AsyncGenerator<WarehouseStockLevel, void, undefined>;
-  /** Stock levels, in the same way: those of one warehouse with `wID`, otherwise the sums of all. */
+  /**
+   * Stock levels of one warehouse with `wID`, otherwise the sums of all warehouses. Everything else is as for {@link
+   * items}.
+   */
   stockLevels(filter?: CopyStockLevelFilter): AsyncGenerator<StockLevel, void, undefined>;
   async *stockLevels(filter: CopyStockLevelFilter = {}): AsyncGenerator<StockLevel, void, undefined> {
     const where = checkFilter("copy.stockLevels", stockLevelFilterSchema, filter);
@@ -130,10 +140,10 @@ export class MirrorCopy {
   }
 
   /**
-   * The changes that the history of the copy has, in the order of their `seq`, which is that of commits. With the `seq` of
-   * the last one as `after`, a later call continues behind it. None is skipped.
+   * The changes in the history of the copy, by ascending `seq`, which is the order of commits. To continue later, pass
+   * the `seq` of the last change as `after`. No change is skipped.
    *
-   * @throws InputValidationError when the filter is wrong, or rows behind `after` have expired.
+   * @throws InputValidationError when the filter is wrong, or rows after `after` have expired.
    * @throws ConfigurationError when the copy has no history, or rows expire before they are read.
    * @throws StorageError when the database fails.
    */
@@ -192,7 +202,10 @@ export class MirrorCopy {
     }
   }
 
-  /** Throws if the copy is closed, also between two queries: PostgreSQL would connect again. */
+  /**
+   * Throws if the copy is closed. Also called between two queries: a query after the close would connect to PostgreSQL
+   * again.
+   */
   #assertOpen(method: string): void {
     if (this.#isClosed) throw new ConfigurationError(`${method}: the copy was closed. Open it again.`);
   }
@@ -214,7 +227,7 @@ export class MirrorCopy {
 
 const MIRROR_ADVICE = "Name the resource in the option resources of the mirror, or the warehouse in warehouses.";
 
-/** No database stores another string in a column. */
+/** A string that both databases can store in a column. */
 const storable = () =>
   valueThat<string>(
     (value) => typeof value === "string" && value.isWellFormed() && !value.includes("\0"),
@@ -248,7 +261,7 @@ const changesFilterSchema = lazy(() =>
 /** Values of fields. */
 type CopyFilter = Readonly<Record<string, string | number>>;
 
-/** The values to look for; those that are `undefined` are left out. */
+/** Returns the values to look for. Fields that are `undefined` are left out. */
 function checkFilter(method: string, schema: LazySchema<z.ZodObject>, filter: object): CopyFilter {
   const given = Object.entries(checkInput(method, schema, filter, [], { noun: "field" }));
   return Object.fromEntries(given.filter(([, value]) => value !== undefined));

@@ -25,8 +25,9 @@ export interface MirrorOptions {
   /** Where the copy is stored: `sqliteSink` or `postgresSink`. */
   sink: MirrorSink;
   /**
-   * The resources to mirror, always in the order items, lots, stock levels. Lots contain the description of their item; it
-   * changes in the copy with the next full pass of the lots, or when the lot is modified. The table `items` has it earlier.
+   * The resources to mirror. They are always read in the order items, lots, stock levels. A lot contains the
+   * description of its item. If the description changes, the table `items` shows the new text first; a lot in the copy
+   * shows it after the next full pass of the lots, or when the lot is modified.
    * @default ["items", "lots", "stockLevels"]
    * @example
    * // The shop only needs stock levels.
@@ -39,11 +40,11 @@ export interface MirrorOptions {
   resources?: readonly MirrorResource[] | undefined;
   /**
    * IDs of the warehouses whose stock levels are also mirrored separately, as the resource `warehouseStockLevels`. The
-   * other resources are not restricted to these warehouses. If you remove a warehouse from this list, its stock levels
-   * are removed from the copy, also those of the last one (`[]`).
-   * @default none; stock levels per warehouse that the copy has stay as they are
+   * other resources are not restricted to these warehouses. If you remove a warehouse from this option, its stock
+   * levels are removed from the copy. With `[]`, the stock levels of all single warehouses are removed.
+   * @default none; stock levels per warehouse in an existing copy stay as they are
    * @example
-   * // Stock levels of warehouses 3 and 7 besides those of all together.
+   * // Stock levels of warehouses 3 and 7, in addition to the sums of all warehouses.
    * createMirror({ client, sink: sqliteSink({ path: "copy.db" }), warehouses: [3, 7] });
    */
   warehouses?: readonly number[] | undefined;
@@ -62,10 +63,11 @@ export interface MirrorOptions {
    */
   maxRemovedShare?: number | undefined;
   /**
-   * Records changes in the table `changes` for this many days; `false` ends that and removes them. The first full pass of
-   * a list is not recorded. Once on, every mirror of the copy records changes.
+   * Records changes in the table `changes`, and keeps them for this many days. `false` stops recording and removes all
+   * changes. The first full pass of a list is not recorded. Once recording is on, every mirror of the copy records
+   * changes.
    * @experimental
-   * @default as the copy has it; off in a new copy
+   * @default the setting of the copy; off in a new copy
    * @example
    * // Who changed the minimum stock last month?
    * createMirror({
@@ -107,7 +109,8 @@ export interface MirrorOptions {
 /** Options of a run. */
 export interface RunOptions {
   /**
-   * Aborts the run. It rejects with the signal's reason. The copy stays as it is; a full pass that was interrupted begins again.
+   * Aborts the run, which then rejects with the signal's reason. Saved records stay in the copy. An interrupted full
+   * pass begins again in the next run.
    * @default none
    */
   signal?: AbortSignal | undefined;
@@ -136,7 +139,10 @@ export interface RunOptions {
 
 /** Options of a watch. */
 export interface WatchOptions {
-  /** Time from the start of a run to the start of the next, in ms. After a run that takes longer, the next one starts at once. */
+  /**
+   * Time from the start of a run to the start of the next run, in ms. After a run that takes longer, the next run
+   * starts at once.
+   */
   everyMs: number;
   /**
    * The resources to update.
@@ -149,7 +155,7 @@ export interface WatchOptions {
    */
   signal?: AbortSignal | undefined;
   /**
-   * Called after each run; a promise is awaited. An error is handled like that of a run.
+   * Called after each run; a promise is awaited. An error of the callback is handled like an error of the run.
    * @default none
    */
   onReport?: ((report: MirrorReport) => unknown) | undefined;
@@ -207,7 +213,7 @@ const watchOptionsSchema = lazy(() =>
   }),
 );
 
-/** A copy of the options. Rejects wrong ones, with an `InputValidationError`. */
+/** Returns a checked copy of the options. Throws an `InputValidationError` if an option is wrong. */
 export function readRunOptions(options: RunOptions, mirrored: readonly MirrorResource[]): RunOptions {
   const given = checkMethodOptions("mirror.run", runOptionsSchema, options);
   checkIsMirrored("mirror.run", given.resources, mirrored);

@@ -18,11 +18,11 @@ export interface MirrorResourceReport {
   durationMs: number;
   /** Records in the copy after the run. */
   inCopy: number;
-  /** True if a full pass before this run was interrupted, so that this one has begun again. */
+  /** True if a full pass was interrupted before this run, and this run has begun it again. */
   beganAgain: boolean;
 }
 
-/** The report of a run: for all its resources, and for each of them. */
+/** The report of a run: the sums of all resources, and a report for each resource. */
 export interface MirrorReport extends Omit<MirrorResourceReport, "inCopy" | "beganAgain"> {
   /** The report of each resource. */
   resources: Partial<Record<MirrorResource, MirrorResourceReport>>;
@@ -41,7 +41,7 @@ export interface MirrorProgress {
    * - `increment`: what was modified since the last full pass or increment began.
    */
   mode: "first" | "full" | "increment";
-  /** True if a full pass was interrupted before, so that this one has begun again. */
+  /** True if a full pass was interrupted before this run, and this run has begun it again. */
   beganAgain: boolean;
   /** Records of this list that were read and saved. */
   received: number;
@@ -67,7 +67,7 @@ export const droppedReport = ({ list, removed }: { list: MirrorList; removed: nu
   beganAgain: false,
 });
 
-/** The report of a run, from those of its lists. */
+/** Creates the report of a run from the reports of its lists. */
 export function createMirrorReport(lists: readonly ListReport[], durationMs: number): MirrorReport {
   const resources: MirrorReport["resources"] = {};
   for (const resource of RESOURCES) {

@@ -27,7 +27,9 @@ export interface MirrorRecords {
 /** The resources that can be mirrored. */
 export type MirrorResource = keyof MirrorRecords;
 
-/** All of them. Items first: their changes may show in their lots. */
+/**
+ * All resources, in the order in which they are read. Items come first, because their changes may show in their lots.
+ */
 export const RESOURCES = [
   "items",
   "lots",
@@ -38,7 +40,10 @@ export const RESOURCES = [
 /** A record of any resource. */
 export type MirrorRecord = MirrorRecords[MirrorResource];
 
-/** The type of a documented field. It may also be `null`: if the service documents that, or leaves the field out. */
+/**
+ * The type of a documented field. Any field may also be `null`: the service may document that, or may leave the field
+ * out.
+ */
 export type ColumnType = "integer" | "decimal" | "text" | "boolean";
 
 /** How a resource is stored. */
@@ -112,7 +117,7 @@ function columnTypesOfSchema(schema: z.ZodType): Record<string, ColumnType> {
 /** A list of the service that is mirrored. A resource is one list, except stock levels per warehouse: one per warehouse. */
 export interface MirrorList {
   resource: MirrorResource;
-  /** The warehouse, of a list that has only one; otherwise `null`. */
+  /** ID of the warehouse if the list is about one warehouse; otherwise `null`. */
   wID: number | null;
 }
 
@@ -128,8 +133,8 @@ export const mirrorListsOf = (resources: readonly MirrorResource[], warehouses: 
   );
 
 /**
- * The lists of warehouses that a copy has, but that were taken out of the option. Without the option, a mirror leaves them as
- * they are, as it does with other resources that it does not read.
+ * Returns the lists of warehouses that are in the copy, but not in the option any more. Without the option, a mirror
+ * leaves these lists as they are, like all resources that it does not read.
  */
 export const findAbandonedLists = (
   inCopy: readonly MirrorList[],
@@ -137,7 +142,7 @@ export const findAbandonedLists = (
 ): MirrorList[] =>
   warehouses === undefined ? [] : inCopy.filter(({ wID }) => wID !== null && !warehouses.includes(wID));
 
-/** The key of a record, from the number that identifies it within its list. */
+/** Returns the key of a record, given the number that identifies the record within its list. */
 export const keyOf = ({ wID }: MirrorList, number: number): number | string =>
   wID === null ? number : `${wID}/${number}`;
 
@@ -150,7 +155,10 @@ export interface NumberedRecord {
   record: MirrorRecord;
 }
 
-/** A record of a list. One without a number cannot be stored. The stock levels of one warehouse do not contain its ID. */
+/**
+ * Returns a record of a list with its number. Throws if it has no number, because it could not be stored. The service's
+ * stock levels of one warehouse lack the ID of the warehouse, which is added.
+ */
 export function numberedRecord(list: MirrorList, listed: MirrorRecord): NumberedRecord {
   const { resource, wID } = list;
   const field = numberFieldOf(list);

@@ -36,7 +36,7 @@ export function sandboxHandlers(
   if (!url) {
     throw configurationError("sandboxHandlers", [{ path: ["baseUrl"], message: "must be a URL" }]);
   }
-  // The form that the URL of a request has: without a default port, and with the host in ASCII.
+  // In the form that request URLs have: without a default port, and with the host in ASCII.
   const base = url.href.replace(/\/+$/, "");
   const path = new RegExp(`^${base.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")}(?:/|$)`);
   return [

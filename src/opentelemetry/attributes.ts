@@ -30,7 +30,7 @@ function serverAttributesOf(baseUrl: string): Server {
   return server;
 }
 
-/** The attributes of spans that belong to a client, and to no single request. */
+/** Returns the attributes of spans that belong to a client and not to a single request. */
 export function clientAttributes(client: Pick<CallInfo["client"], "url">): Attributes {
   const { address, port } = serverAttributesOf(client.url);
   return { "server.address": address, "server.port": port };
@@ -38,7 +38,7 @@ export function clientAttributes(client: Pick<CallInfo["client"], "url">): Attri
 
 /** The attributes that all spans and metrics of an endpoint share. */
 export interface TracedEndpoint {
-  /** The attributes of its spans. */
+  /** The name of its spans. */
   name: string;
   attributes: Attributes;
 }
@@ -46,7 +46,10 @@ export interface TracedEndpoint {
 /** Endpoints by base URL, then by method and path. Paths that contain values are not kept. */
 const endpoints = new Map<string, Map<string, TracedEndpoint>>();
 
-/** Kept, since an SDK that samples nothing reads it at every call. */
+/**
+ * Returns the attributes of the endpoint of a call. They are cached, because even an SDK that samples nothing reads
+ * them at every call.
+ */
 export function tracedEndpointOf(info: Pick<CallInfo, "method" | "path" | "client">): TracedEndpoint {
   const { method, path, client } = info;
   let known = endpoints.get(client.url);
@@ -54,7 +57,7 @@ export function tracedEndpointOf(info: Pick<CallInfo, "method" | "path" | "clien
     known = new Map();
     setNewest(endpoints, client.url, known, MAX_SERVERS);
   }
-  // No method is part of a path, so that one string names both.
+  // Paths begin with a slash and methods do not, so one string can name both.
   const key = method === "GET" ? path : method + path;
   const kept = known.get(key);
   if (kept) return kept;
@@ -66,8 +69,8 @@ export function tracedEndpointOf(info: Pick<CallInfo, "method" | "path" | "clien
 }
 
 /**
- * Few different values, since metrics use them. Written out, since an SDK reads objects that were put together three times
- * slower.
+ * Returns the attributes of a call. They have few different values, because metrics use them. Both objects are written
+ * out: an SDK reads an object that was created by spreading others three times slower.
  */
 function callAttributes({ method, path, client }: Pick<CallInfo, "method" | "path" | "client">): Attributes {
   const { address, port, pathname } = serverAttributesOf(client.url);
@@ -95,8 +98,8 @@ const TEMPLATES = documentedPaths().map((template) => ({
 const LITERALS: ReadonlySet<string> = new Set(TEMPLATES.map(({ template }) => template));
 
 /**
- * The path of an endpoint without the values in it, so that all calls of it have one name: `/Inventory/{wid}` for
- * `/Inventory/3`. `undefined` for undocumented endpoints; add those that you call.
+ * Returns the path of an endpoint with parameters instead of values, so that all calls of the endpoint have one name:
+ * `/Inventory/{wid}` for `/Inventory/3`. Returns `undefined` for endpoints that are not documented.
  */
 export const findUrlTemplate = (path: string): string | undefined =>
   LITERALS.has(path) ? path : TEMPLATES.find(({ pattern }) => pattern.test(path))?.template;

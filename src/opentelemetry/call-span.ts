@@ -34,7 +34,7 @@ export class CallSpan implements CallObservation {
   readonly #startedAt = performance.now();
   /** Undefined if metrics are not recorded. */
   readonly #metrics: Metrics | undefined;
-  /** Undefined if it is not recorded, as a sampler may decide: then its attempts have no spans, either. */
+  /** The span; `undefined` if a sampler has decided not to record it. Then the attempts have no spans, either. */
   readonly #span: Span | undefined;
   #attemptError: Attributes = {};
   #retries = 0;
@@ -46,14 +46,15 @@ export class CallSpan implements CallObservation {
     this.#attributes = observed.endpoint.attributes;
     this.#context = trace.setSpan(observed.parent, observed.span);
     this.#span = observed.isRecording ? observed.span : undefined;
-    // Set only now, because it takes time and samplers already have the template.
+    // Set only if the span is recorded, because it takes time. Samplers have the template instead.
     callSafely(() => this.#span?.setAttribute("url.full", info.url));
     metrics?.addClient(info.client);
   }
 
   /**
-   * Called where the caller called: its context is the parent, however long the call waits. `undefined` if there is nothing to
-   * record or to propagate, so that the call goes on as if it were not observed.
+   * Starts a span in the present context, which is the caller's: the span keeps this parent, however long the call
+   * waits. Returns `undefined` if there is nothing to record or to propagate. The call then goes on as if it were not
+   * observed.
    */
   static start(tracer: Tracer, metrics: Metrics | undefined, info: CallInfo): CallSpan | undefined {
     const parent = context.active();
@@ -81,7 +82,7 @@ export class CallSpan implements CallObservation {
     const own = span ? trace.setSpan(this.#context, span) : this.#context;
     if (!isUndiciInstrumented())
       callSafely(() => propagation.inject(own, undefined, { set: (_, name, value) => setHeader(name, value) }));
-    // Otherwise the attempt goes on in the context of the call, and nothing of it is recorded.
+    // Otherwise the attempt goes on in the context of the call, and is not recorded.
     if (!span && !this.#metrics) return;
     const startedAt = performance.now();
     context.with(own, () => {
@@ -144,22 +145,22 @@ export function startSpan(
   { kind, attributes, parent }: { kind: SpanKind; attributes: Attributes; parent: Context },
 ): Span {
   const span = tracer.startSpan(name, { kind, attributes }, parent);
-  // A promise, for example.
+  // The tracer has returned something other than a span, perhaps a promise.
   if (typeof span.isRecording !== "function") settle(span);
   return span;
 }
 
 /**
- * Whether the context of a span that is not recorded reaches anybody: as a header, or as the parent of what others record,
- * which are not to be sampled either.
+ * Whether the context of a span that is not recorded has an effect: it becomes a header, or the parent of other spans,
+ * which must not be sampled either.
  */
 export const isPropagated = (span: Span): boolean =>
   propagation.fields().length > 0 || (hasContextManager() && isSpanContextValid(span.spanContext()));
 
-/** Whether the context of a span may reach anybody. */
+/** Whether the context of a span may have an effect. */
 export const mayPropagate = (): boolean => propagation.fields().length > 0 || hasContextManager();
 
-/** Shows whether there is a manager of contexts: without one, `with` changes nothing. */
+/** A context by which a manager of contexts is detected: without a manager, `context.with` changes nothing. */
 const PROBE = /* @__PURE__ */ ROOT_CONTEXT.setValue(/* @__PURE__ */ createContextKey("stocklot"), true);
 const hasContextManager = () => context.with(PROBE, isProbeActive);
 const isProbeActive = () => context.active() === PROBE;

@@ -33,13 +33,14 @@ export interface InstrumentOptions {
 const INSTRUMENTATION_SCOPE = "stocklot";
 
 /**
- * Reports the calls of all clients of the process as spans and metrics, also of clients that other code has created.
+ * Reports the calls of all clients of the process as spans and metrics, including clients that other code has created.
  * A method that sends several requests, such as `getStockLevel`, is a span of its own, `stocklot.inventory.getStockLevel`.
- * Call it after you have set up the SDK of OpenTelemetry. Until it is stopped, another call, also by another copy of the
- * package, changes nothing: nothing is reported twice. It logs a warning to the diagnostics of OpenTelemetry.
+ * Set up the SDK of OpenTelemetry before you call this function. Until the reports are stopped, another call changes
+ * nothing, even a call by another copy of the package; it only logs a warning to the diagnostics of OpenTelemetry. So
+ * nothing is reported twice.
  *
- * If an instrumentation of undici also records metrics, `http.client.request.duration` exists twice. The metric of this one
- * has the scope `stocklot`: drop one of the two by a view, or filter by scope.
+ * If an instrumentation of undici also records metrics, `http.client.request.duration` exists twice. The metric of this
+ * package has the scope `stocklot`: drop one of the two metrics by a view, or filter by scope.
  *
  * @example
  * import { instrumentStocklot } from "stocklot/opentelemetry";
@@ -78,15 +79,15 @@ const hasNoDelegate = (provider: TracerProvider) =>
   provider instanceof ProxyTracerProvider && provider.getDelegate() === noProvider;
 
 /**
- * Whether a tracer of the SDK never records. To ask it for a span that is not recorded takes some per cent of a call. The field
- * is the SDK's own: a tracer without it is asked.
+ * Whether a tracer of the SDK never records. Starting a span that is not recorded takes some per cent of a call, so the
+ * private field of the SDK is read instead. A tracer without this field counts as recording.
  */
 function samplesNothing(tracer: Tracer): boolean {
   try {
     const sampler = fieldOf(tracer, "_sampler");
     return sampler !== undefined && String(sampler) === "AlwaysOffSampler";
   } catch {
-    // It is no tracer of the SDK.
+    // This is not a tracer of the SDK.
     return false;
   }
 }

@@ -14,7 +14,10 @@ export class MethodSpan implements MethodObservation {
     this.#span = span;
   }
 
-  /** `undefined` if there is nothing to record, nor to tell its requests: that they are not to be sampled. */
+  /**
+   * Starts a span. Returns `undefined` if it is not recorded, and its context does not tell its requests not to be
+   * sampled either.
+   */
   static start(tracer: Tracer, { name, client }: MethodInfo): MethodSpan | undefined {
     const parent = context.active();
     const options = { kind: SpanKind.INTERNAL, attributes: clientAttributes(client), parent };

@@ -34,7 +34,7 @@ function observeRateLimits(meter: Meter) {
     meter.createObservableUpDownCounter(`stocklot.rate_limit.${name}`, { description, unit });
   const queued = gauge("queue.length", "Calls that wait for a slot of the rate limit.", "{call}");
   const available = gauge("slots.available", "Slots of the rate limit that are free.", "{slot}");
-  /** Limiters by origin. Held weakly, so that clients that are no longer used can be collected. */
+  /** Clients by origin. Weak references, so that clients that are no longer used can be collected. */
   const clients = new Map<string, Set<WeakRef<ClientState>>>();
   const known = new WeakSet<ClientState>();
   const observe: BatchObservableCallback = (result) => {
@@ -45,7 +45,8 @@ function observeRateLimits(meter: Meter) {
         references.delete(reference);
         return [];
       });
-      // Clients that share a limiter count once. Without a client that is open there are none: the SDK would repeat the last.
+      // Clients that share a limiter count once. If no client is open, 0 is observed: otherwise the SDK would repeat
+      // the last number.
       const snapshots = [...new Set(open.map(({ limiter }) => limiter))].map((limiter) => limiter.snapshot());
       const attributes = serverAttributes(new URL(origin));
       const sum = (name: "queued" | "available") => snapshots.reduce((total, snapshot) => total + snapshot[name], 0);

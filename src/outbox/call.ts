@@ -15,7 +15,7 @@ export interface AttemptGate {
   markSending(entry: StoredEntry, clockAheadMs: number | null): Promise<StoredEntry | undefined>;
   /** Stores that the attempt was certainly not applied, while its call goes on. Returns the stored entry. */
   takeBack(entry: StoredEntry): Promise<StoredEntry>;
-  /** Whether a request may begin. */
+  /** Whether a request may begin now. */
   mayBegin(): boolean;
   /** Aborted when no request may begin any more. */
   stopped: AbortSignal;
@@ -26,7 +26,7 @@ export interface AttemptGate {
   inFlight: InFlight;
 }
 
-/** The call must not send any more. This says nothing about its entry. */
+/** The reason with which a call ends if it must not send any more. It says nothing about the outcome of the entry. */
 export class Interrupted extends Error {}
 
 /**
@@ -102,7 +102,8 @@ export async function callForEntry(gate: AttemptGate, before: StoredEntry): Prom
     return { outcome: "applied", entry, result };
   } catch (error) {
     endRequest();
-    // An abort does not end these two commands, so an entry that was marked but not sent becomes pending again.
+    // An abort does not stop these two database commands. Once they have ended, an entry that was marked but not sent
+    // can become pending again.
     await beginning.catch(() => {});
     await takenBack;
     return { outcome: callOutcome(entry.operation, wasSent, error), entry, error };
@@ -125,7 +126,8 @@ function callOutcome(operation: OutboxOperation, wasSent: boolean, error: unknow
 
 function appliedOf(operation: OutboxOperation, wasSent: boolean, error: unknown): StocklotError["applied"] {
   if (error instanceof StocklotError) return error.applied;
-  // An aborted call rejects with the abort's reason if it was not applied. An idempotent call rejects with it in any case.
-  const isKnown = error instanceof Interrupted && !isIdempotent(operation);
-  return wasSent && !isKnown ? "unknown" : "no";
+  // An aborted call rejects with the abort's reason if it was not applied. An idempotent call always rejects with this
+  // reason.
+  const isNotApplied = error instanceof Interrupted && !isIdempotent(operation);
+  return wasSent && !isNotApplied ? "unknown" : "no";
 }

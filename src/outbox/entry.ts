@@ -28,8 +28,9 @@ export const OUTBOX_STATES: readonly OutboxState[] = [
  * - `sending`: an attempt has begun, and its outcome is not known yet
  * - `applied`, `rejected`: settled; the service has applied or refused the write
  * - `canceled`: settled; the write was not applied, and will never be sent
- * - `unknown`: nobody can prove whether the write was applied, and no attempt can take effect any more; a person decides, see
- *   `outbox.resolve`
+ * - `unknown`: it cannot be proved whether the write was applied, and no attempt can take effect any more; a person
+ * must decide,
+ *   see `outbox.resolve`
  */
 export type OutboxState = "pending" | "sending" | "applied" | "rejected" | "unknown" | "canceled";
 
@@ -99,7 +100,7 @@ export interface StoredEntry extends Omit<NewEntry, "input"> {
   state: OutboxState;
   attempts: number;
   sentAt: number | null;
-  /** How far the service's clock was ahead of this machine's at that time, in ms; `null` if unknown. */
+  /** How far the service's clock was ahead of this machine's clock at `sentAt`, in ms; `null` if unknown. */
   clockAheadMs: number | null;
   /** The highest record number of a lot that was seen before the first attempt; `null` if unknown. */
   lastRecNo: number | null;

@@ -45,7 +45,10 @@ export async function lookUpReceipt({ client, store, entry, options, pause }: Ou
   return { outcome: "unclear", reason, lots: recNos };
 }
 
-/** Returns the rules for the lots of an entry. The rules compare marks. Without a mark, every later lot of the item may be its own. */
+/**
+ * Returns the rules by which lots are compared with an entry. Without a mark, every later lot of the item may be its
+ * own.
+ */
 async function lookedUpReceipt(store: OpenStore, entry: StoredEntry): Promise<LookedUpReceipt> {
   const input = inputOf(entry);
   const mark = markOf(store.id, entry.key);
@@ -86,7 +89,8 @@ export async function lookUpItem(search: ItemLookUp): Promise<LookUpResult> {
 
 /**
  * Decides about a write that was refused although an earlier attempt may have been applied. The refusal says nothing about the
- * earlier attempt. That attempt was applied if the item is as it was sent; for a create, the item must also have been created since.
+ * earlier attempt. The earlier attempt was applied if the item is as it was sent. For a create, the item must also have
+ * been created after the attempt.
  */
 export async function lookUpAfterRefusal(search: ItemLookUp): Promise<LookUpResult> {
   const { entry } = search;

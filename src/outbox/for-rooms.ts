@@ -1,4 +1,4 @@
-/** The door for other rooms: they import this and `index`, and nothing else of this room. */
+/** The door for other rooms: they import this file and `index`, and no other file of this room. */
 export { entryOf, newEntry, OUTBOX_STATES, type OutboxEntry, parsed, type StoredEntry } from "./entry.js";
 export { hasMark, markOf } from "./marks.js";
 export type { OutboxOptions } from "./options.js";

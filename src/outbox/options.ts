@@ -58,8 +58,8 @@ export interface OutboxOptions {
   leaseMs?: number | undefined;
   /**
    * Where each receipt has its mark: in front of the remark, or as the serial. If the response is lost, the mark identifies the
-   * lot of the receipt. With `false`, receipts have no mark. If the response is lost then, the receipt is `unknown`, unless no
-   * lot of the item can be its own.
+   * lot of the receipt. With `false`, receipts have no mark. If the response to such a receipt is lost, the receipt
+   * becomes `unknown`, unless no lot of the item can be its own.
    * @default "remark"
    * @example
    * // The remark is printed on labels; serials are not used.

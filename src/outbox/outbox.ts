@@ -5,7 +5,7 @@ import { monotonicNowMs } from "../shared/time/clock.js";
 import { repeat } from "../shared/time/repeat.js";
 import { mapInTurns } from "../shared/time/turn.js";
 import { afterMs, race } from "../shared/time/wait.js";
-import { InFlight, LateEnd } from "../storage/database.js";
+import { DelayedAbort, InFlight } from "../storage/database.js";
 import { assertSameAccount, type ServiceAccount } from "../storage/service.js";
 import { FailuresInARow } from "../writes/failures-in-a-row.js";
 import {
@@ -51,7 +51,7 @@ const OWN_CONNECTION_WAIT_MS = 2_000;
 const MANY_ENTRIES = 100;
 const DEFAULT_OUTBOX_SETTLE_MS = 60_000;
 const DEFAULT_LEASE_MS = 30_000;
-/** How often work is begun again because another process took over the lock before anything was added. */
+/** How often work is begun if each time another process takes over the lock before anything was added. */
 export const MAX_TAKEOVERS = 5;
 /** No sender has this name. */
 const NOBODY = "nobody";
@@ -183,7 +183,7 @@ export class Outbox {
     // The service of the store may have moved since the last call.
     this.#isServiceChecked = false;
     const { signal } = given;
-    return this.#whileWanted({ ...settings, signal }, "outbox.run", (parts) => runEntries(parts, given));
+    return this.#withAbortableStore({ ...settings, signal }, "outbox.run", (parts) => runEntries(parts, given));
   }
 
   /**
@@ -288,7 +288,7 @@ export class Outbox {
     await Promise.allSettled(this.#active);
     const opened = await opening?.opened.catch(() => undefined);
     // Only iterations of entries may still use the store.
-    opening?.end.end(reason);
+    opening?.delayedAbort.abortNow(reason);
     await opened?.store.database.close();
   }
 
@@ -310,8 +310,8 @@ export class Outbox {
   ): Promise<void> {
     const settings = this.#runSettings(method);
     this.#isServiceChecked = false;
-    await this.#whileWanted({ ...settings, signal }, method, (wanted) => {
-      return SendingPeriod.during(wanted, { signal, isDone: async () => false }, async (period) => {
+    await this.#withAbortableStore({ ...settings, signal }, method, (settingsWithStore) => {
+      return SendingPeriod.during(settingsWithStore, { signal, isDone: async () => false }, async (period) => {
         const { lock, store } = period;
         await work({
           signal: period.stop.signal,
@@ -362,41 +362,44 @@ export class Outbox {
 
   /** Reads the store, whatever service it belongs to. @internal */
   async read<T>(action: (store: OpenStore) => Promise<T>): Promise<T> {
-    const { opened, end } = this.#open();
-    return this.#track(opened.then(({ store }) => action(store.endingWith(end.signal))));
+    const { opened, delayedAbort } = this.#open();
+    return this.#track(opened.then(({ store }) => action(store.abortableBy(delayedAbort.signal))));
   }
 
-  /** Opens the store, unless it is open. The waits of the store end one lease after the outbox is closed. */
+  /** Opens the store, unless it is open. Waiting for its database is aborted one lease after the outbox was closed. */
   #open(): Opening {
     if (this.#opening) return this.#opening;
     const { client, store, settleMs, leaseMs = DEFAULT_LEASE_MS } = this.#options;
-    const end = new LateEnd(leaseMs);
-    end.follow(this.#closed.signal, this.#inFlight);
+    const delayedAbort = new DelayedAbort(leaseMs);
+    delayedAbort.follow(this.#closed.signal, this.#inFlight);
     let onConnection = () => {};
     const connected = new Promise<void>((resolve) => {
       onConnection = resolve;
     });
     const service = client && accountOf(client);
-    const opened = store.open({ signal: end.signal, onConnection, service, settleMs });
-    const opening: Opening = { opened, connected, end };
+    const opened = store.open({ signal: delayedAbort.signal, onConnection, service, settleMs });
+    const opening: Opening = { opened, connected, delayedAbort };
     this.#opening = opening;
     opened.catch(() => {
-      end.stop();
+      delayedAbort.stop();
       if (this.#opening === opening) this.#opening = undefined;
     });
     return opening;
   }
 
-  /** Calls `work` with a store whose waits end one lease after the signal has aborted and the calls in flight have ended. */
-  #whileWanted<T>(
+  /**
+   * Calls `work` with a store. If the signal aborts, waiting for the database is aborted one lease after the requests
+   * in flight have ended.
+   */
+  #withAbortableStore<T>(
     { signal, ...settings }: Omit<SenderSettings, "store"> & { signal: AbortSignal | null | undefined },
     method: string,
     work: (settings: SenderSettings) => Promise<T>,
   ): Promise<T> {
-    const end = new LateEnd(settings.leaseMs);
-    if (signal) end.follow(signal, settings.inFlight);
-    const change = (store: OpenStore) => work({ ...settings, store: store.endingWith(end.signal) });
-    return this.#change(method, change, end.signal).finally(() => end.stop());
+    const delayedAbort = new DelayedAbort(settings.leaseMs);
+    if (signal) delayedAbort.follow(signal, settings.inFlight);
+    const change = (store: OpenStore) => work({ ...settings, store: store.abortableBy(delayedAbort.signal) });
+    return this.#change(method, change, delayedAbort.signal).finally(() => delayedAbort.stop());
   }
 
   async #track<T>(result: Promise<T>): Promise<T> {
@@ -408,7 +411,9 @@ export class Outbox {
     }
   }
 
-  /** Returns the settings of a sender. `closed` is the present signal: a later `close` creates another one. */
+  /**
+   * Returns the settings of a sender. `closed` is the signal of the next `close`. A later `close` has another signal.
+   */
   #runSettings(method: string): Omit<SenderSettings, "store"> {
     const { client, settleMs = DEFAULT_OUTBOX_SETTLE_MS, leaseMs = DEFAULT_LEASE_MS } = this.#options;
     const inFlight = new InFlight(this.#inFlight);
@@ -496,7 +501,7 @@ export class Outbox {
   /** @throws ConfigurationError if the store belongs to another service than the client. */
   #change<T>(method: string, action: (store: OpenStore) => Promise<T>, signal?: AbortSignal): Promise<T> {
     return this.read(async (store) => {
-      if (!this.#isServiceChecked) await this.#checkService(method, signal ? store.endingWith(signal) : store);
+      if (!this.#isServiceChecked) await this.#checkService(method, signal ? store.abortableBy(signal) : store);
       this.#isServiceChecked = true;
       return action(store);
     });
@@ -514,6 +519,6 @@ interface Opening {
   opened: Promise<Opened>;
   /** Resolves when the store has a connection. */
   connected: Promise<void>;
-  /** Ends the waits of the store. */
-  end: LateEnd;
+  /** Aborts waiting for the database. */
+  delayedAbort: DelayedAbort;
 }

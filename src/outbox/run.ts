@@ -27,8 +27,9 @@ import { NOT_SENT_IN_TIME, type SenderSettings, SendingPeriod } from "./sending-
 import type { EntryChange, OpenStore, SendFilter } from "./store.js";
 
 /*
- * One run at a time sends (sender-lock.ts, sending-period.ts). First it cancels the pending entries that are bound to another
- * sender. Then it takes the first unsettled entry of each item, several items at once:
+ * One run at a time sends. It sends during a *period*: from taking the lock (sender-lock.ts) to its release
+ * (sending-period.ts). First the run cancels the pending entries that are bound to another sender. Then it takes the
+ * first unsettled entry of each item, several items at once:
  *
  *   state                    what the run does
  *   pending                  begins an attempt, which makes the entry `sending`, and calls the method. An entry that is bound to
@@ -61,24 +62,33 @@ import type { EntryChange, OpenStore, SendFilter } from "./store.js";
  *   stop of an item  period.stop; in `runItem`, the time that the    the same, for the item
  *                    caller has set, or such a failure
  *   of a call        lock.lost; the `stop` of its run                the request (call.ts)
- *   LateEnd          after `closed` or the caller's: one lease       every wait for the store. Until then, the outcomes of
- *                    after the requests in flight have ended; after  the requests are stored
- *                    lock.lost: one lease later
+ *   DelayedAbort     the first two and lock.lost, one lease later.   every wait for the database. Until then, outcomes
+ *                    After the first two, the lease counts from      are stored
+ *                    the end of the requests in flight
  *
- * `settleMs` does not count from a stored time. If an entry was `sending` before this run began, `settleMs` counts from the
- * start of the run: the process that sent the entry had lost the lock before.
+ * `settleMs` does not count from a stored time. If an entry was `sending` before this run took the lock, `settleMs`
+ * counts from the time at which the run took the lock: the process that sent the entry had lost the lock before.
  */
 
-/** The most items that are worked on or wait at the same time. If more items have an uncertain outcome, the service has a problem. */
+/**
+ * How many items may be worked on or wait at the same time. If so many items have an uncertain outcome, the service has
+ * a problem.
+ */
 const MAX_BUSY = 100;
 const POLL_MS = 500;
 /** The delay before the last reading of a look-up, in ms: a list may lack a record for a moment. */
 const LOOK_AGAIN_MS = 1_000;
-/** How many calls for an item may end uncertain in one run. */
+/** After how many uncertain calls in one run an item is left alone. */
 const MAX_UNCERTAIN = 2;
-/** After how many receipts the highest record number is read again. A page has more lots, so a look-up reads few pages. */
+/**
+ * After how many receipts the highest record number is read again. This is less than a page of lots, so that look-ups
+ * read few pages.
+ */
 const RECEIPTS_PER_READING = 100;
-/** How often the database may reject a change before the run ends. An outcome that is not stored may become `unknown`. */
+/**
+ * After how many rejections by the database a change is given up. If an outcome cannot be stored, the entry may become
+ * `unknown`.
+ */
 const MAX_CHANGE_REJECTIONS = { lasting: 5, passing: 60 } as const;
 
 /** The counts of a run so far. */
@@ -95,7 +105,7 @@ export async function runEntries(settings: SenderSettings, options: OutboxRunOpt
   const failures = new FailuresInARow();
   const isDone = async () => (await store.next(1, filter)).length === 0;
   let previous: SendingPeriod | undefined;
-  // If the process was silent for too long and has lost the lock, it waits for the lock again.
+  // If this process has lost the lock because it was silent for too long, it waits for the lock again.
   for (let isLost = true; isLost; ) {
     isLost = await SendingPeriod.during(settings, { signal, isDone, previous }, async (period) => {
       previous = period;
@@ -132,8 +142,8 @@ export async function runItem(
   const [results, stop] = [noResults(), new AbortController()];
   const end = () => stop.abort(new Interrupted());
   const stops = [onAbort(period.stop.signal, end), startTimer(until - monotonicNowMs(), end)];
-  const heldSince = settlesSince ?? monotonicNowMs();
-  const limits = { maxUncertain, heldSince, settlesOnly: settlesSince !== undefined };
+  const noAttemptSince = settlesSince ?? monotonicNowMs();
+  const limits = { maxUncertain, noAttemptSince, settlesOnly: settlesSince !== undefined };
   try {
     const options = { concurrency: 1 };
     await new OutboxRun(period, { options, filter: { upTo, lane }, results, failures, stop, ...limits }).send();
@@ -149,8 +159,12 @@ interface RunParts extends Pick<ItemLimits, "failures" | "maxUncertain"> {
   results: Results;
   /** Aborted when nothing more may be sent. */
   stop: AbortController;
-  /** Since when nobody has sent, by the monotonic clock in ms. By default, the period knows this time for each item. */
-  heldSince?: number;
+  /**
+   * Since when no attempt for the item has begun, by the monotonic clock in ms. By default, this time is taken from the
+   * period, for each item.
+   */
+  noAttemptSince?: number;
+  /** Whether only entries that are `sending` are settled. No pending entry is sent. */
   settlesOnly?: boolean;
 }
 
@@ -167,7 +181,7 @@ class OutboxRun implements AttemptGate {
   readonly #startedAt = monotonicNowMs();
   /** The work on items that has not ended, by lane. */
   readonly #busy = new Map<string, Promise<void>>();
-  /** When the waits of items for their outcomes end, by the monotonic clock. */
+  /** For each item that waits for an outcome, the time at which the wait ends, by the monotonic clock. */
   readonly #settlesAt: number[] = [];
   /** Items that are left alone until the next run. */
   readonly #setAside = new Set<string>();
@@ -207,11 +221,12 @@ class OutboxRun implements AttemptGate {
     }
     await Promise.all(this.#busy.values());
     if (!this.#failure) return;
-    // If the lock is lost, the run continues when it has the lock again. Then only a late outcome is thrown: nobody else reports it.
+    // If the lock is lost, the run continues when it has the lock again. Only a late outcome is thrown, because nobody
+    // else reports it.
     if (this.#lock.isHeld || this.#failure.error instanceof LateOutcome) throw this.#failure.error;
   }
 
-  /** Begins the work on as many entries as there are free places. Returns their number. */
+  /** Begins the work on entries until `concurrency` items are worked on. Returns the number of begun entries. */
   async #fill(): Promise<number> {
     const { concurrency = 4 } = this.#parts.options;
     let begun = 0;
@@ -242,9 +257,9 @@ class OutboxRun implements AttemptGate {
 
   /** Works on the first entry of an item until it is settled or unknown, or the item is left alone. */
   async #work(first: StoredEntry): Promise<void> {
-    const { heldSince, maxUncertain = MAX_UNCERTAIN, settlesOnly } = this.#parts;
-    const { endedAt, heldSince: periodSince } = this.#period;
-    let settlesAt = (heldSince ?? endedAt.get(first.lane) ?? periodSince) + this.#lock.settleMs;
+    const { noAttemptSince, maxUncertain = MAX_UNCERTAIN, settlesOnly } = this.#parts;
+    const { endedAt, soleSenderSince } = this.#period;
+    let settlesAt = (noAttemptSince ?? endedAt.get(first.lane) ?? soleSenderSince) + this.#lock.settleMs;
     let current: StoredEntry | undefined = first;
     if (first.operation === "move") this.#moved.add(first.lane);
     for (let uncertain = 0; current && this.mayBegin(); ) {
@@ -256,7 +271,7 @@ class OutboxRun implements AttemptGate {
       const before: StoredEntry = current;
       const isBoundToOther = before.boundTo !== null && before.boundTo !== this.#lock.name;
       if (settlesOnly && before.state === "pending" && !isBoundToOther) return void this.#setAside.add(before.lane);
-      // The entry is bound to an earlier sender. It was `sending` when this run began.
+      // The entry is bound to an earlier sender. It was `sending` when this run took the lock, and was not applied.
       if (before.state === "pending" && isBoundToOther) {
         await this.#change(before, { state: "canceled", settledAt: Date.now(), error: errorJson(NOT_SENT_IN_TIME) });
         return;
@@ -268,11 +283,12 @@ class OutboxRun implements AttemptGate {
         this.#fail(error);
         if (error instanceof Error) error.message += ` It failed for several items in a row, last for "${entry.key}".`;
       }
-      const isKnown = before.state === "pending";
+      // A pending entry: no attempt before this call was applied.
+      const wasNotApplied = before.state === "pending";
       const stored = { error: error === undefined ? null : errorJson(error) };
       if (outcome === "applied") return void (await this.#change(entry, appliedChange(result)));
       if (outcome === "refused") {
-        if (!isKnown) return void (await this.#lookUpAfterRefusal(await this.#change(entry, stored)));
+        if (!wasNotApplied) return void (await this.#lookUpAfterRefusal(await this.#change(entry, stored)));
         await this.#change(entry, { ...stored, state: "rejected", settledAt: Date.now() });
         return;
       }
@@ -281,12 +297,12 @@ class OutboxRun implements AttemptGate {
         current = await this.#change(entry, stored);
         uncertain += 1;
         if (uncertain < maxUncertain) continue;
-      } else if (entry.state === "sending" && (isKnown || outcome !== "interrupted")) {
+      } else if (entry.state === "sending" && (wasNotApplied || outcome !== "interrupted")) {
         const change = outcome === "interrupted" ? { error: null } : stored;
-        await this.#change(entry, isKnown ? { ...change, state: "pending" } : change);
+        await this.#change(entry, wasNotApplied ? { ...change, state: "pending" } : change);
       }
       if (outcome === "fails-for-all") this.#fail(error);
-      // Somebody else may have changed an interrupted entry, so it is read again in this run.
+      // Somebody else may have changed an interrupted entry, so this run may read the item again.
       if (outcome !== "interrupted") this.#setAside.add(entry.lane);
       return;
     }
@@ -331,9 +347,9 @@ class OutboxRun implements AttemptGate {
       if (this.stopped.aborted) return undefined;
       if (isLastingRefusal(error))
         return { outcome: "unreadable", reason: `it could not be looked up (${fieldOf(error, "message")})` };
-      // These failures concern this item alone.
-      const isOfTheMoment = error instanceof TimeoutError || error instanceof PaginationError;
-      if (!isOfTheMoment && concernsAllWrites(error)) throw error;
+      // These failures concern this item alone, and may be temporary.
+      const concernsThisItem = error instanceof TimeoutError || error instanceof PaginationError;
+      if (!concernsThisItem && concernsAllWrites(error)) throw error;
       this.#setAside.add(entry.lane);
       return undefined;
     }
@@ -366,12 +382,15 @@ class OutboxRun implements AttemptGate {
     return this.mayBegin();
   }
 
-  /** Stores what became of an attempt. This does not depend on the lock: the outcome is a fact, whoever sends now. */
+  /**
+   * Stores the outcome of an attempt. The lock is not needed for this: the outcome stays true if another process sends
+   * by now.
+   */
   async #change(entry: StoredEntry, change: EntryChange): Promise<StoredEntry> {
     const { key, attempts } = entry;
     const stored = await this.#persistently(() => this.#store.change(entry, change));
     const present = stored ?? (await this.#persistently(() => this.#store.get(key)));
-    // An earlier command may have stored the change, although the response of the database was lost.
+    // A repeated command finds the change stored if only the response of the database to the first command was lost.
     if (present?.attempts === attempts && present.state === (change.state ?? entry.state)) {
       this.#report(present);
       return present;
@@ -409,8 +428,9 @@ class OutboxRun implements AttemptGate {
   }
 
   /**
-   * Repeats an action while the store fails, this process holds the lock and the waits of the store have not ended. An action
-   * that the database rejects is repeated only a few times. Every action may be repeated without harm.
+   * Repeats an action while the database fails. Gives up if the lock is lost, if waiting for the database was aborted,
+   * or if the database has rejected the action too often (`MAX_CHANGE_REJECTIONS`). Every action may be repeated
+   * without harm.
    */
   async #persistently<T>(action: () => Promise<T>): Promise<T> {
     const rejections = { lasting: 0, passing: 0 };
@@ -421,7 +441,7 @@ class OutboxRun implements AttemptGate {
         const rejection = rejectionOf(error);
         if (rejection) rejections[rejection] += 1;
         const isTooMany = rejection !== undefined && rejections[rejection] >= MAX_CHANGE_REJECTIONS[rejection];
-        if (!this.#lock.isHeld || this.#store.isEnded() || isTooMany) throw error;
+        if (!this.#lock.isHeld || this.#store.isAborted() || isTooMany) throw error;
       }
       await sleep(Math.min(waitMs, 1_000), this.lost);
     }

@@ -21,8 +21,8 @@ import type { OpenStore, SenderRow } from "./store.js";
  * A lost lock stays lost. If the holder did not hold the lock for a moment, because a clock was set or the machine slept, it
  * takes the lock again, under a new name, before it sends anything.
  *
- * If `beat` in the row is smaller than the number that the holder has stored, the database has lost commits. Then nothing more
- * is sent. The holder compares the numbers after its last heartbeat has ended.
+ * If `beat` in the row is smaller than the number that the holder stored last, the database has lost commits, and
+ * nothing more is sent. The holder compares the two numbers after its last heartbeat has ended.
  */
 
 /** The share at the end of a lease in which nothing is sent, so that requests have left this process before the lease ends. */
@@ -63,9 +63,10 @@ export class SenderLock {
   #stopTimers = () => {};
   /** The `beat` of the row after the release; `undefined` if unknown. */
   #releasedBeat: number | undefined;
-  /** Whether no other process has sent since the same run last held the lock. */
+  /** Whether no other process has held the lock since the same run last held it. */
   isContinued = false;
-  readonly #beating = new Set<Promise<unknown>>();
+  /** The commands of heartbeats that have not ended yet. */
+  readonly #heartbeats = new Set<Promise<unknown>>();
   #rejections = 0;
   /** The error of a database that has rejected too many heartbeats. */
   #rejected: unknown;
@@ -114,7 +115,7 @@ export class SenderLock {
     return undefined;
   }
 
-  /** Whether this process may send: checked right before the first byte of each request. Once false, it stays false. */
+  /** Whether this process may send. Checked right before the first byte of each request. Once false, always false. */
   get isHeld(): boolean {
     const isOver = monotonicNowMs() >= this.#heldUntil || Date.now() >= this.#heldUntilEpoch;
     if (isOver) this.#lose();
@@ -140,15 +141,15 @@ export class SenderLock {
   async confirm(): Promise<void> {
     const next = this.#beat + 1;
     const until = this.#usableUntil();
-    const beating = this.#store.beat(this.name, next);
-    this.#beating.add(beating);
+    const heartbeat = this.#store.heartbeat(this.name, next);
+    this.#heartbeats.add(heartbeat);
     try {
-      if (!(await beating)) return this.#lose();
-      // An earlier heartbeat may end later.
+      if (!(await heartbeat)) return this.#lose();
+      // A later heartbeat may have ended first.
       this.#beat = Math.max(this.#beat, next);
       this.#rejections = 0;
     } finally {
-      this.#beating.delete(beating);
+      this.#heartbeats.delete(heartbeat);
     }
     this.#hold(until);
   }
@@ -195,16 +196,20 @@ export class SenderLock {
     this.#stopTimers();
     const stopEnd = startTimer(this.#heldUntil - monotonicNowMs(), () => this.#lose());
     // After a failed heartbeat, the next one may succeed. If no heartbeat succeeds, the lock ends at its time.
-    const beat = () => void this.confirm().catch((error: unknown) => this.#noteFailure(error));
+    const sendHeartbeat = () => void this.confirm().catch((error: unknown) => this.#noteFailure(error));
     const usualMs = this.#leaseMs / BEATS_PER_LEASE;
-    const stopBeat = startTimer(this.#rejections > 0 ? Math.min(usualMs, REJECTED_RETRY_MS) : usualMs, beat);
+    const delayMs = this.#rejections > 0 ? Math.min(usualMs, REJECTED_RETRY_MS) : usualMs;
+    const stopHeartbeat = startTimer(delayMs, sendHeartbeat);
     this.#stopTimers = () => {
       stopEnd();
-      stopBeat();
+      stopHeartbeat();
     };
   }
 
-  /** Prepares the next heartbeat after a failure. If the database goes on rejecting them, the lock is lost. */
+  /**
+   * Prepares the next heartbeat after a failure. If the database has rejected too many heartbeats in a row, the lock is
+   * lost.
+   */
   #noteFailure(error: unknown): void {
     if (this.lost.aborted) return;
     this.#rejections = rejectionOf(error) === "lasting" ? this.#rejections + 1 : 0;
@@ -218,11 +223,11 @@ export class SenderLock {
 
   /** Returns an error if `beat` has decreased: a process that takes over only increases it, so the database has lost commits. */
   async #lostCommits(): Promise<StorageError | undefined> {
-    await Promise.allSettled(this.#beating);
+    await Promise.allSettled(this.#heartbeats);
     const stored = this.#beat;
     const { sender, beat } = await this.#store.sender();
     // The release increases `beat` once.
-    if (sender === this.name && this.#beating.size === 0) this.#releasedBeat = beat + 1;
+    if (sender === this.name && this.#heartbeats.size === 0) this.#releasedBeat = beat + 1;
     if (beat >= stored) return undefined;
     const keys = [...this.#sent].flatMap(([key, at]) => (at >= beat ? [`"${key}"`] : []));
     const what = keys.length === 0 ? "Nothing was sent since." : `Sent since: ${keys.join(", ")}. Check them.`;

@@ -1,7 +1,7 @@
 import type { InventoryClient } from "../client/index.js";
 import { onAbort } from "../shared/time/abort.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
-import { type InFlight, LateEnd } from "../storage/database.js";
+import { DelayedAbort, type InFlight } from "../storage/database.js";
 import { errorJson } from "./entry.js";
 import { type LockTimes, type OnWait, SenderLock } from "./sender-lock.js";
 import type { OpenStore } from "./store.js";
@@ -18,22 +18,22 @@ export interface SenderSettings extends LockTimes {
 
 interface PeriodOptions {
   signal: AbortSignal | null | undefined;
-  /** Whether there is nothing to do any more, while another process sends. */
+  /** Whether nothing is left to do. Asked while another process sends. */
   isDone: () => Promise<boolean>;
-  /** The period of the same run before. */
+  /** The previous period of the same run. */
   previous?: SendingPeriod | undefined;
 }
 
 /** The time in which this process sends, from taking the lock to its release. The signals that end it: see run.ts. */
 export class SendingPeriod {
-  /** Since when nobody else has sent, by the monotonic clock. */
-  readonly heldSince: number;
+  /** Since when no other process has sent, by the monotonic clock. */
+  readonly soleSenderSince: number;
   /** When the last call for an item ended, by the monotonic clock. */
   readonly endedAt: Map<string, number>;
 
   private constructor(
     readonly settings: SenderSettings,
-    /** The store. Its waits end one lease after the period. */
+    /** The store. Waiting for its database is aborted one lease after the period has ended. */
     readonly store: OpenStore,
     readonly lock: SenderLock,
     /** Aborted when nothing more may be sent. */
@@ -41,12 +41,13 @@ export class SendingPeriod {
     previous: SendingPeriod | undefined,
   ) {
     const continued = lock.isContinued ? previous : undefined;
-    this.heldSince = continued?.heldSince ?? monotonicNowMs();
+    this.soleSenderSince = continued?.soleSenderSince ?? monotonicNowMs();
     this.endedAt = continued?.endedAt ?? new Map();
   }
 
   /**
-   * Waits until no other process sends, and calls `work`. Returns its result, or false if there was nothing to do.
+   * Waits until no other process sends, and calls `work`. Returns the result of `work`, or false if nothing was left to
+   * do.
    *
    * @throws the reason of the signal or of the closed outbox; a `StorageError` if the database has lost commits.
    */
@@ -63,16 +64,16 @@ export class SendingPeriod {
     throwIfAborted();
     const stop = new AbortController();
     const stops = signals.map((one) => onAbort(one, () => stop.abort(one.reason)));
-    const end = new LateEnd(leaseMs);
-    for (const one of signals) end.follow(one, inFlight);
-    const store = settings.store.endingWith(end.signal);
+    const delayedAbort = new DelayedAbort(leaseMs);
+    for (const one of signals) delayedAbort.follow(one, inFlight);
+    const store = settings.store.abortableBy(delayedAbort.signal);
     try {
       const waiting = { signal: stop.signal, isDone, previous: previous?.lock, onWait };
       const lock = await SenderLock.acquire(store, settings, waiting);
       if (!lock) throwIfAborted();
       if (!lock) return false;
       stops.push(onAbort(lock.lost, () => stop.abort(lock.lost.reason)));
-      end.follow(lock.lost);
+      delayedAbort.follow(lock.lost);
       const canceled = store.cancelBound(lock.name, Date.now(), errorJson(NOT_SENT_IN_TIME));
       const result = await canceled
         .then(() => work(new SendingPeriod(settings, store, lock, stop, previous)))
@@ -84,7 +85,7 @@ export class SendingPeriod {
       return result;
     } finally {
       for (const stopListening of stops) stopListening();
-      end.stop();
+      delayedAbort.stop();
     }
   }
 }

@@ -28,7 +28,7 @@ export interface Booked {
   entry: OutboxEntry;
 }
 
-/** How long an equal write under another key is most likely the same write, in ms. */
+/** If an equal write was added under another key within this time, in ms, it is most likely the same write. */
 const EQUAL_WITHIN_MS = 24 * 3_600_000;
 /** The shortest delay between two attempts to settle an entry, in ms. */
 const SETTLE_AGAIN_MS = 30_000;
@@ -201,8 +201,9 @@ export async function decline(outbox: Outbox, given: OutboxEntryInput): Promise<
 }
 
 /**
- * Settles entries that are `sending`, and sends no pending entry. It holds the lock only for a moment each time. If an entry had
- * no further attempt between two such moments, `settleMs` apart, its last attempt can no longer take effect.
+ * Settles entries that are `sending`, and sends no pending entry. Each round holds the lock only for a moment. If an
+ * entry had no further attempt between two rounds that are `settleMs` apart, its last attempt can no longer take
+ * effect.
  */
 export class Settling {
   readonly #seen = new Map<string, { attempts: number; since: number; dueAt: number }>();

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { uncheckedAs } from "../client/for-add-ons.js";
 import { ConfigurationError, StorageError } from "../shared/errors/index.js";
 import {
-  endingWith,
+  abortableBy,
   placeholders,
   type SqlDatabase,
   type SqlQuery,
@@ -79,12 +79,12 @@ const sqlColumns = (fields: SqlFields): SqlFields =>
   Object.fromEntries(Object.entries(fields).map(([field, value]) => [sqlColumn(field), value]));
 const SELECTED = [...ADDED, ...OTHERS].map((field) => `${sqlColumn(field)} AS "${field}"`).join(", ");
 
-/** Rows or keys of one command: both databases accept a thousand values. */
+/** How many rows or keys one command has. Both databases accept a thousand values per command. */
 const PER_COMMAND = 100;
-/** Entries that one command of SQLite examines: the command blocks the event loop. */
+/** How many entries one command of SQLite examines. The limit is low, because the command blocks the event loop. */
 const PER_PART = 1_000;
 /** A number larger than any place. */
-const END = Number.MAX_SAFE_INTEGER;
+const BEYOND_LAST_PLACE = Number.MAX_SAFE_INTEGER;
 
 const UNSETTLED = "('pending', 'sending', 'unknown')";
 type Unsettled = "pending" | "sending" | "unknown";
@@ -177,14 +177,14 @@ export class OpenStore {
     readonly id: string,
     readonly database: SqlDatabase,
     readonly names: TableNames,
-    /** Whether the waits of the store have ended. */
-    readonly isEnded: () => boolean = () => false,
+    /** Whether waiting for the database was aborted. */
+    readonly isAborted: () => boolean = () => false,
   ) {}
 
-  /** Returns the same store. Its waits end when the signal aborts. */
-  endingWith(signal: AbortSignal): OpenStore {
-    const isEnded = () => signal.aborted || this.isEnded();
-    return new OpenStore(this.id, endingWith(this.database, signal), this.names, isEnded);
+  /** Returns the same store. Waiting for its database also ends when the signal aborts. */
+  abortableBy(signal: AbortSignal): OpenStore {
+    const isAborted = () => signal.aborted || this.isAborted();
+    return new OpenStore(this.id, abortableBy(this.database, signal), this.names, isAborted);
   }
 
   /**
@@ -218,12 +218,12 @@ export class OpenStore {
           `INSERT INTO ${this.names.entries} (${ADDED.map(sqlColumn)}) VALUES ${rows} ON CONFLICT (key) DO NOTHING RETURNING key`,
           values,
         );
-        const isNew = new Set(inserted.map(({ key }) => key));
+        const newKeys = new Set(inserted.map(({ key }) => key));
         const found = await this.#find(run, part);
         for (const entry of part) {
           const at = pathOf(stored.length);
           const same = found.get(entry.key);
-          const isAsSent = same && (!isNew.has(entry.key) || isSame(same, { ...UNSENT, attempts: 0, ...entry }));
+          const isAsSent = same && (!newKeys.has(entry.key) || isSame(same, { ...UNSENT, attempts: 0, ...entry }));
           if (!isAsSent) throw ineffectiveCommand(this.database, "INSERT", this.names.entries);
           const isReplaced = same.inputHash !== entry.inputHash && replaceRejected;
           const kept = isReplaced ? await this.#replaceRejected(run, entry) : same;
@@ -373,9 +373,9 @@ export class OpenStore {
   }
 
   /**
-   * Stores that an attempt begins, if `sender` holds the lock, the database has its last beat, and the entry is still the first
-   * of its item: a person may have made an earlier entry pending again. Repeating the command changes nothing, so the caller can
-   * retry if the response of the database was lost.
+   * Stores that an attempt begins, under three conditions: `sender` holds the lock; the database has its last `beat`;
+   * the entry is still the first unsettled entry of its item (a person may have made an earlier entry pending again).
+   * Repeating the command changes nothing, so the caller can retry if the response of the database was lost.
    */
   async markSending(
     { key, attempts, sentAt, clockAheadMs, lastRecNo }: StoredEntry,
@@ -400,7 +400,7 @@ export class OpenStore {
     return row && entryOfRow(row);
   }
 
-  /** Cancels the pending entries that are bound to other senders, which do not hold the lock any more. */
+  /** Cancels the pending entries that are bound to earlier senders. */
   async cancelBound(sender: string, settledAt: number, error: string): Promise<void> {
     const { store, entries } = this.names;
     await this.#update({
@@ -452,8 +452,11 @@ export class OpenStore {
     return rows.length > 0 ? next : undefined;
   }
 
-  /** Sets the beat of a sender to the next number. Repeating this changes nothing. Returns false if the lock is lost. */
-  async beat(sender: string, beat: number): Promise<boolean> {
+  /**
+   * Sets the `beat` of a sender to the next number. Repeating the command changes nothing. Returns false if the lock is
+   * lost.
+   */
+  async heartbeat(sender: string, beat: number): Promise<boolean> {
     const rows = await this.#update({
       table: this.names.store,
       set: { beat },
@@ -476,7 +479,7 @@ export class OpenStore {
    * PostgreSQL gets one part with all entries, since its server is another process.
    */
   async *#parts(run: SqlQuery, condition = "true", lane?: string): AsyncGenerator<Part> {
-    if (this.database.kind === "postgres") return yield { from: 0, to: END };
+    if (this.database.kind === "postgres") return yield { from: 0, to: BEYOND_LAST_PLACE };
     const ofLane = lane === undefined ? "" : "AND lane = $2";
     const sql = `SELECT max(sequence) AS last FROM (SELECT sequence FROM ${this.names.entries}
       WHERE ${condition} AND sequence > $1 ${ofLane} ORDER BY sequence LIMIT ${PER_PART}) AS part`;

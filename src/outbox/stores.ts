@@ -32,7 +32,7 @@ export type OutboxStore = SqliteOutboxStore | PostgresOutboxStore;
 
 /** How the command uses a store. */
 export interface StoreUse {
-  /** The outbox must exist: nothing is created. `read` changes nothing in an SQLite file. */
+  /** If set, the outbox must exist, and nothing is created. With `read`, nothing in an SQLite file is changed. */
   existing?: "read" | "change" | undefined;
 }
 
@@ -222,7 +222,10 @@ export class PostgresOutboxStore {
     assertIsClient(client);
   }
 
-  /** Records the use of the store. A user who may only read gets an error later, when something has to be changed. */
+  /**
+   * Records service and `settleMs`. A database user who may only read gets an error later, when something has to be
+   * changed.
+   */
   async #claim(database: SqlDatabase, query: SqlQuery, names: TableNames, user: StoreUser) {
     await query("SAVEPOINT claim");
     try {
@@ -285,15 +288,16 @@ async function storePlaceOf(query: SqlQuery, schema: string): Promise<StorePlace
   };
 }
 
-/** The last part of each caller's transaction, by connection. */
+/** The latest call that uses a caller's transaction, by connection. */
 const lastPart = new WeakMap<object, Promise<unknown>>();
 
 /** How long an `add` waits for another transaction that has added the same key, in ms. */
 const KEY_WAIT_MS = 2_000;
 
 /**
- * Works in the caller's transaction. If a part fails, only that part is undone. Savepoints run one after the other: rolling one
- * back would also undo statements that were sent after it. When a part ends, the settings are as before.
+ * Runs each call (a *part*) in the caller's transaction, behind a savepoint. If a part fails, only that part is undone.
+ * Parts run one after the other: rolling back a savepoint would also undo statements that were sent after it. When a
+ * part ends, the settings of the transaction are as before.
  */
 const withinTransaction = (
   client: PostgresQueryable,

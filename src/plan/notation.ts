@@ -96,7 +96,7 @@ function readNumbers(text: string): Pick<TextReading, "numbers" | "roundedTo"> &
 
 const isLong = (digits: string) => /^\d+$/.test(digits) && digits.length > KEPT_DIGITS;
 
-/** Whether all long numbers among keys have lost their last digits. Of ordinary numbers, only some end in zeros. */
+/** Whether all long numbers among keys have lost their last digits: ordinary numbers do not all end in zeros. */
 export function areCut(keys: Iterable<string>): boolean {
   const long = [...keys].map((key) => key.trim()).filter(isLong);
   return long.length > 0 && long.every((key) => readNumbers(key).isCut);

@@ -5,50 +5,57 @@ import { afterMs, race } from "../shared/time/wait.js";
 import { messageOf } from "../shared/unknown.js";
 
 /**
- * The part of the caller's ioredis client that is used, a `Redis` or a `Cluster`. It stays the caller's: it is never closed,
- * duplicated, subscribed or listened to.
+ * The part of the caller's ioredis client (`Redis` or `Cluster`) that is used. The client is never closed or
+ * duplicated, and gets no subscriptions and no listeners.
  */
 export interface RedisClient {
   /** Runs a script. */
   eval(script: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
 }
 
-/** The options that say where something is shared. */
+/** The options that name what is shared, and the Redis in which it is stored. */
 export const redisOptionsShape = () => ({
   redis: objectWithMethodsSchema<RedisClient>(["eval"], "must be an ioredis client"),
   key: string().min(1).optional(),
 });
 
-/** The Redis key of one thing that is shared under a name. The braces keep all of it on one node of a Redis Cluster. */
+/**
+ * Returns a Redis key for data that is shared under a name. The braces keep all keys of the name on one node of a Redis
+ * Cluster.
+ */
 export function redisKeyName(key = "default", what: string): string {
   // A brace within the key would end the hash tag.
   return `{stocklot:${key.replace(/[%{}]/g, encodeURIComponent)}}:${what}`;
 }
 
 /**
- * If Redis does not reply for this long, it is unreachable: a client that has lost its connection queues commands. Together
- * less than the second in which a call without Redis fails. Without the token store, a call still has the limiter to ask.
+ * How long to wait for a reply of Redis, in ms. A client that has lost its connection queues commands instead of
+ * failing. Both times together are less than a second, because a call asks the token store and then the limiter, and
+ * must fail within a second.
  */
 export const SLOTS_TIMEOUT_MS = 600;
 export const TOKEN_TIMEOUT_MS = 300;
 
-/** A reply in the form that its script returns. The error is ours: an application may have changed the messages of zod. */
+/**
+ * Returns a reply in the form that its script returns. The error has no message of zod, because an application may have
+ * changed them.
+ */
 export function readReply<T>(schema: z.ZodType<T>, reply: unknown): T {
   const read = schema.safeParse(reply, { error: () => "" });
   if (read.success) return read.data;
-  throw new Error("Redis has replied in another form than the script");
+  throw new Error("the reply of Redis does not have the form that the script returns");
 }
 
 /** Redis has replied with an error. */
 export class RedisRefusal extends Error {}
 
-/** Arguments that are shorter are no secrets. */
+/** The length from which an argument may be a secret. */
 const MIN_SECRET_LENGTH = 8;
 const MAX_REPLY_LENGTH = 200;
 
 /**
- * The error that Redis has replied with, in its words. It may quote the arguments of a command, cut off, which may be a token:
- * they are left out.
+ * Returns the message of an error with which Redis has replied, without the arguments of the command. Redis may quote
+ * arguments, even only a part of them, and an argument may be a token.
  */
 function quotedReply(reply: string, values: readonly string[]): string {
   const [line = ""] = reply.replace(/,? with args beginning with.*/s, "").split("\n");

@@ -20,10 +20,10 @@ export interface RedisRateLimiterOptions extends RateLimitOptions {
  * Creates a rate limiter that several processes share through Redis: one limit, exact in every interval by Redis'
  * clock, and one pause after a 429. The queue, its priorities and `maxConcurrent` are per process.
  *
- * While Redis cannot be reached, calls reject with a `ConnectionError` within a second, unsent. If Redis has lost its data, the
- * processes that have sent before pause for one interval. The slots of a process that is killed are free two minutes and an
- * interval later. A request that lasts longer than two minutes may be counted by the service when its slot is free again: keep
- * `timeoutMs` below that.
+ * While Redis cannot be reached, calls are not sent, and reject with a `ConnectionError` within a second. If Redis has
+ * lost its data, the processes that have sent before pause for one interval. The slots of a process that was killed are
+ * free again after two minutes and an interval. Keep `timeoutMs` below two minutes: the slot of a longer request could
+ * be free again while the service still counts the request.
  *
  * @example
  * import { Redis } from "ioredis";

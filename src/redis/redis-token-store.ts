@@ -18,8 +18,8 @@ export interface RedisTokenStoreOptions {
   /** Your own ioredis client (`Redis` or `Cluster`). It is never closed. */
   redis: RedisClient;
   /**
-   * Name of the token, one per client ID: processes with the same name use the same token. A token of another client ID or
-   * service is not used; the client warns.
+   * Name of the token; use one name per client ID. Processes with the same name use the same token. A token of another
+   * client ID or service is not used, and the client logs a warning.
    * @default "default"
    */
   key?: string | undefined;
@@ -37,14 +37,17 @@ const UNLOCK = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call(
 
 const storedTokenSchema = lazy(() => z.tuple([z.string().nullable(), z.string().nullable(), z.coerce.number()]));
 
-/** A process that requests a token for longer loses the lock, as does one that is killed; another one then requests one, too. */
+/**
+ * How long a process keeps the lock, in ms. If it was killed or takes longer, another process requests a token, too.
+ */
 const LOCK_MS = 30_000;
 const MIN_LOCK_RETRY_MS = 50;
 const MAX_LOCK_RETRY_MS = 500;
 
 /**
- * Stores the access token in Redis until it expires, as it is: who can read this Redis can use the token. Processes that need a
- * token at the same time share one token request, unless it takes longer than 30 s. If Redis fails, the client warns and requests a token of its own.
+ * Stores the access token in Redis until it expires. The token is not encrypted: whoever can read this Redis can use
+ * it. Processes that need a token at the same time share one token request, unless the request takes longer than 30 s.
+ * If Redis fails, the client logs a warning and requests a token of its own.
  *
  * @example
  * import { Redis } from "ioredis";

@@ -2,10 +2,10 @@ import { randomBytes } from "node:crypto";
 import * as z from "zod";
 import {
   marginMs,
-  NoSlots,
   type RateLimitSettings,
   type Slot,
   type SlotSource,
+  SlotSourceFailed,
   type Wait,
 } from "../client/for-add-ons.js";
 import { lazy } from "../shared/schema.js";
@@ -20,26 +20,37 @@ import {
   SLOTS_TIMEOUT_MS,
 } from "./redis-client.js";
 
-/** This long after its grant a slot may be used: a process that stood still longer asks for another one. */
+/** How long after its grant a slot may be used, in ms. A process that stood still for longer asks for another slot. */
 const SEND_WITHIN_MS = 30_000;
-/** A request that is not reported as ended is taken to have ended this long after its grant: its process is dead. */
+/** If the end of a request is not reported within this time after the grant, in ms, its process counts as dead. */
 const MAX_REQUEST_MS = 120_000;
-/** Slots that have ended are reported with the next request, or after this time. */
+/** Slots that have ended are reported with the next exchange, or after this time, in ms. */
 const REPORT_AFTER_MS = 5;
-/** A waiting process asks at least this often: a slot that another one returns unused is free earlier than is known. */
+/**
+ * How often a waiting process asks at least, in ms. A slot that another process returns unused is free earlier than
+ * expected.
+ */
 const MAX_ASK_AGAIN_MS = 500;
 const MAX_JITTER_MS = 20;
 
 /**
- * One exchange: reports slots that have ended, and takes one. By Redis' clock alone, of which time never goes back; if it is set
- * forward, slots are free too early, once.
+ * The script of one exchange: reports slots that have ended, and takes a slot. Only the clock of Redis counts. If that
+ * clock is set back, the time of the script goes on from the last time. If it is set forward, slots become free too
+ * early, once.
  *
- * `KEYS`: the slots in use, each with the time at which it is free again (sorted set); the state (hash): `epoch`, the name of
- * this window, `since` when it exists, `granted`, the number of slots granted in it, the end of the pause, the
- * `last` time, and how far it is `ahead` of Redis' clock.
+ * `KEYS[1]` is a sorted set: the slots in use, each with the time at which it is free again. `KEYS[2]` is a hash with
+ * the state:
  *
- * A process that knew another epoch, or more slots, shows that Redis has lost its data, or went back to older ones, which begins
- * a new epoch. Nobody knows then what was sent in the last interval, so all pause for one.
+ *   epoch        the name of this window
+ *   since        the time at which the window began
+ *   granted      how many slots were granted in the window
+ *   pausedUntil  the end of the pause
+ *   last         the time of the last exchange
+ *   ahead        how far the time of the script is ahead of the clock of Redis
+ *
+ * Redis has lost its data, or has gone back to older data, if a process knows another epoch, or more granted slots than
+ * Redis. Then a new epoch begins. Nobody knows what was sent in the last interval, so all processes that have sent
+ * before pause for one interval.
  */
 const EXCHANGE = `
 local limit, leaveFree, interval, lease = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -93,7 +104,10 @@ return { epoch, granted and 1 or 0, free, math.max(nextMs, restMs), restMs, tonu
 /** The caller's client may return numbers as strings (`stringNumbers`). */
 const number = () => z.coerce.number();
 
-/** Epoch, whether a slot was granted, free slots, when the next one can be free, how long all pause (both in ms), all grants. */
+/**
+ * The reply: the epoch; whether a slot was granted; the number of free slots; the time until the next slot can be free,
+ * in ms; the remaining time of the pause, in ms; the number of slots granted in this epoch.
+ */
 const replySchema = lazy(() => z.tuple([z.string(), number(), number(), number(), number(), number()]));
 
 interface SharedSlotsOptions {
@@ -104,9 +118,9 @@ interface SharedSlotsOptions {
 }
 
 /**
- * The slots of a limit that several processes share: a sliding window in Redis. A slot is free again one interval after its
- * request has ended; until that is reported, `MAX_REQUEST_MS` and an interval after its grant. So a process that is killed needs
- * no rule of its own. Without Redis, calls fail, unsent.
+ * Creates the source of slots that several processes share: a sliding window in Redis. A slot is free again one
+ * interval after its request has ended. If the end is never reported, because the process was killed, the slot is free
+ * again `MAX_REQUEST_MS` and an interval after its grant. If Redis cannot be reached, calls fail without being sent.
  */
 export function createSharedSlots({ redis, key, settings, clock }: SharedSlotsOptions): SlotSource {
   const { requests, intervalMs } = settings;
@@ -116,9 +130,12 @@ export function createSharedSlots({ redis, key, settings, clock }: SharedSlotsOp
   const processId = randomBytes(9).toString("base64url");
   let exchanges = 0;
   let last = { epoch: "", at: -Infinity, free: requests, allGranted: 0 };
-  /** No slot is free before this time, for requests that leave this many free. */
+  /** Until this time, no slot is free for requests that must leave at least `leaveFree` slots free. */
   let wait = { until: -Infinity, leaveFree: 0, isPause: false };
-  /** Slots of this process that have ended, and when each is free again, by the clock of this process. */
+  /**
+   * Slots of this process that have ended and are not reported yet, with the time at which each is free again, by the
+   * clock of this process.
+   */
   let ended: { id: string; freeAt: number }[] = [];
   let pauseUntil = -Infinity;
   let isReportDue = false;
@@ -135,7 +152,7 @@ export function createSharedSlots({ redis, key, settings, clock }: SharedSlotsOp
       const isKnown = wait.isPause || ahead >= wait.leaveFree;
       return (isKnown ? Math.max(0, wait.until - clock.now()) : 0) + Math.floor(ahead / requests) * holdMs;
     },
-    /** The state at the last exchange. Reading it sends nothing. */
+    /** The number at the last exchange. Reading it sends nothing. */
     get available() {
       return clock.now() - last.at > holdMs ? requests : last.free;
     },
@@ -172,7 +189,7 @@ export function createSharedSlots({ redis, key, settings, clock }: SharedSlotsOp
     const id = `${processId}.${exchanges}`;
     const reported = ended;
     ended = [];
-    // After this time without an exchange, what this process knows concerns no slot that is still in use.
+    // After a whole lease without an exchange, no slot that this process knows of is in use any more.
     const known = sentAt - last.at < leaseMs ? last.epoch : "";
     const reportedPause = pauseUntil;
     const pauseMs = Math.max(0, Math.ceil(reportedPause - sentAt));
@@ -192,21 +209,22 @@ export function createSharedSlots({ redis, key, settings, clock }: SharedSlotsOp
     try {
       const reply = readReply(replySchema(), await runScript(redis, EXCHANGE, keys, values, SLOTS_TIMEOUT_MS));
       const [epoch, granted, free, nextMs, restMs, allGranted] = reply;
-      // Unless another one has begun meanwhile.
+      // The pause was reported, unless another pause has begun meanwhile.
       if (pauseUntil === reportedPause) pauseUntil = -Infinity;
       last = { epoch, at: sentAt, free, allGranted };
       if (granted === 0 && isWanted) wait = { until: sentAt + nextMs + 1, leaveFree, isPause: restMs > 0 };
       else if (granted === 1) wait = { until: -Infinity, leaveFree: 0, isPause: false };
       return granted === 1 ? slotOf(id, sentAt) : undefined;
     } catch (error) {
-      // The script may still run: it is reported again, and a slot that it took is returned.
+      // The script may still run later. So the ended slots are reported again, and a slot that the script may take is
+      // returned.
       ended.push(...reported, ...(isWanted ? [{ id, freeAt: -Infinity }] : []));
       const what = error instanceof RedisRefusal ? "is refused by" : "cannot reach";
-      throw new NoSlots(`the shared rate limiter ${what} Redis: ${messageOf(error)}`, { cause: error });
+      throw new SlotSourceFailed(`the shared rate limiter ${what} Redis: ${messageOf(error)}`, { cause: error });
     }
   }
 
-  /** `grantedAt`: not later than the grant, however late the reply was. */
+  /** `grantedAt`: a time before the grant. The exchange was sent then, so a late reply makes no difference. */
   function slotOf(id: string, grantedAt: number): Slot {
     return {
       end(sent) {

@@ -33,12 +33,12 @@ export function addToLog(records: LoggedRequest[], logged: LoggedRequest): void 
   if (records.length > MAX_LOGGED_REQUESTS * 1.25) records.splice(0, records.length - MAX_LOGGED_REQUESTS);
 }
 
-/** The query as the log shows it. */
+/** Returns the query in the form in which `sandbox.requests` shows it. */
 export function redactQuery(query: URLSearchParams): Record<string, string> {
   return Object.fromEntries([...query].map(([name, value]) => [name, name === CLIENT_SECRET_FIELD ? REDACTED : value]));
 }
 
-/** The body as the log shows it. */
+/** Returns the body in the form in which `sandbox.requests` shows it. */
 export function redactBody(contentType: string | null, body: string): unknown {
   if (body === "") return undefined;
   if (/form-urlencoded/i.test(contentType ?? "")) return redactQuery(new URLSearchParams(body));

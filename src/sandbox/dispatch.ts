@@ -21,7 +21,10 @@ import {
   ServiceError,
 } from "./http/messages.js";
 
-/** The handler of each operation of the document; `readItems` lists items or returns one. A forgotten operation does not compile. */
+/**
+ * The handler of each operation of the document. `readItems` lists items or returns one item. A missing operation does
+ * not compile.
+ */
 const HANDLERS = {
   readItems: handleGetItems,
   listAllItems: handleListAllItems,

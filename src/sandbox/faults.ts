@@ -119,7 +119,10 @@ export const faultRuleSchema = lazy(() =>
   }),
 );
 
-/** A name that is no fault's becomes a type that is none's, which the schema refuses. */
+/**
+ * Returns a fault for a name or a status. A name that no fault has becomes a type that no fault has, which the schema
+ * refuses.
+ */
 function expandShorthand(fault: unknown): unknown {
   if (typeof fault === "number") return { type: "status", status: fault };
   if (isFaultName(fault)) return FAULTS_BY_NAME[fault];
@@ -218,10 +221,13 @@ const SERVES: { readonly [type: string]: boolean } = {
   slow: true,
 } satisfies Record<Fault["type"], boolean>;
 
-/** Whether the response to a request with this fault, or without one, is the service's own. */
+/** Whether the service's own response is sent, although a fault may delay it or cut it off. */
 export const servesResponse = (type: string | undefined): boolean => type === undefined || SERVES[type] === true;
 
-/** The faulty response; undefined if there is never one. `serve` lets the request take effect, and returns the service's own. */
+/**
+ * Returns the faulty response; `undefined` if there is never a response. `serve` lets the request take effect, and
+ * returns the service's own response.
+ */
 export function applyFault(fault: CompleteFault, serve: () => SandboxResponse): SandboxResponse | undefined {
   if ("when" in fault && fault.when === "after") serve();
   switch (fault.type) {

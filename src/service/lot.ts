@@ -48,7 +48,7 @@ export interface Lot {
   active: boolean;
 }
 
-/** What is left of a lot below this quantity is no stock: a service may compute in floating point. */
+/** A lot with less than this quantity counts as empty: a service may compute in floating point. */
 export const DUST = 1e-9;
 
 /** Whether a lot is in stock: not shipped, not inactive and not empty. A service that does not conform may leave out fields. */

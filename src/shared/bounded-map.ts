@@ -1,4 +1,4 @@
-/** Stores a value as the newest one. If there are then more than `maxSize`, the oldest one is dropped. */
+/** Stores a value as the newest entry. If the map then has more than `maxSize` entries, drops the oldest entry. */
 export function setNewest<K, V>(map: Map<K, V>, key: K, value: V, maxSize: number): void {
   map.delete(key);
   map.set(key, value);

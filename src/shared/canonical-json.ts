@@ -1,6 +1,6 @@
 import { isObject } from "./unknown.js";
 
-/** JSON with sorted names: equal for equal values. */
+/** Returns JSON with sorted names. Equal values have equal JSON. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_, part: unknown) =>
     isObject(part) && !Array.isArray(part)

@@ -1,6 +1,6 @@
 /**
- * Modules of Node.js, `undefined` on a runtime that lacks them. They are not imported: an import that cannot be resolved
- * would keep the whole package from loading there, and a bundler for such a runtime would refuse it.
+ * Modules of Node.js; `undefined` on a runtime that lacks them. They are not imported: an import that cannot be
+ * resolved would prevent such a runtime from loading the whole package, and a bundler for that runtime would reject it.
  */
 type OptionalModule<Module> = Module | undefined;
 

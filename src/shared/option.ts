@@ -1,7 +1,10 @@
 import * as z from "zod";
 import { fieldOf } from "./unknown.js";
 
-/** A value that fulfils a condition. The message states what it must be, and the wrong value is added. */
+/**
+ * Returns the schema of a value that fulfils a condition. `message` states what the value must be. The wrong value is
+ * added to it.
+ */
 export const valueThat = <T>(condition: (value: unknown) => boolean, message: string) =>
   z.custom<T>(condition, { error: message, params: { isExpectation: true } });
 

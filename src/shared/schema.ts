@@ -26,10 +26,13 @@ export function lazy<S extends z.ZodType>(build: () => S): LazySchema<S> {
 export type SameShape<T, S extends LazySchema<z.ZodType>> = IsSameType<T, z.infer<ReturnType<S>>>;
 type IsSameType<A, B> = [A, keyof A, B, keyof B] extends [B, keyof B, A, keyof A] ? true : never;
 
-/** The same fields, each optional and allowed to be `undefined`. */
+/** Returns the same fields. Each field is optional, and may be `undefined`. */
 export const optionalFields = <Shape extends z.ZodRawShape>(shape: Shape) => z.object(shape).partial().shape;
 
-/** An object that keeps fields outside the shape; its type lacks them. An object with `toJSON` would be sent as another one. */
+/**
+ * An object that keeps fields outside the shape, although its type lacks them. `toJSON` is refused: it would change
+ * what is sent.
+ */
 export const objectWithOthers = <Shape extends z.ZodRawShape>(shape: Shape) =>
   (z.looseObject(shape) as z.ZodObject as z.ZodObject<Shape>).refine(
     (value) => typeof fieldOf(value, "toJSON") !== "function",

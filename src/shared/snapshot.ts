@@ -1,6 +1,6 @@
 /**
- * A copy of plain objects, arrays and dates, at any depth, so that the caller may change the original. Other values are the
- * same: they cannot be changed, or are refused.
+ * Returns a copy of plain objects, arrays and dates, at any depth, so that the caller may change the original. Other
+ * values are not copied: they cannot be changed, or are refused later.
  */
 export function snapshotOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(snapshotOf);

@@ -8,8 +8,9 @@ export function nearestNameHint(name: string, known: readonly string[]): string 
 }
 
 /**
- * The known name that differs least, if it is near: in a third of its letters at most, or one name is part of the other, or
- * they begin with the same four letters and mostly the same. Only letters and digits are compared.
+ * Returns the known name that differs least, if it is near. A known name is near in three cases: at most a third of its
+ * letters differ; one name is part of the other; both begin with the same letters (at least four, and 70 % of the known
+ * name). Only letters and digits are compared.
  */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   if (name.length > MAX_COMPARED_NAME_LENGTH) return undefined;

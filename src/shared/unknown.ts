@@ -22,16 +22,16 @@ export function messageOf(thrown: unknown): string {
   }
 }
 
-/** Text for a terminal: without control characters, which could change what it shows. */
+/** Returns a text for a terminal, without control characters, which could change what the terminal shows. */
 export const withoutControlCharacters = (text: string) => text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "\ufffd");
 
-/** JSON without control characters: they are escaped, which changes no value. Line breaks between its lines stay. */
+/** Returns JSON in which control characters are escaped, which changes no value. Line breaks between its lines stay. */
 export const escapeControlCharacters = (json: string) =>
   json.replace(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
     character.replace(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`),
   );
 
-/** A message without line breaks, which OpenSSL puts into its messages. */
+/** Returns a message in one line. Messages of OpenSSL have line breaks. */
 export const toOneLine = (text: string) =>
   text
     .slice(0, MAX_REASON_LENGTH)

@@ -1,6 +1,6 @@
 /**
- * Parses a URL; `undefined` if it is none. Not with `URL.canParse`: once Node.js 20 has optimised it, it says no to every URL with
- * a character outside ASCII.
+ * Parses a URL. Returns `undefined` if the text is no URL. Does not use `URL.canParse`: after Node.js 20 has optimised
+ * that function, it returns false for every URL with a character outside ASCII.
  */
 export function parseUrl(text: string): URL | undefined {
   try {

@@ -19,7 +19,7 @@ export interface TransactionOptions {
    * @default 60_000
    */
   timeoutMs?: number | undefined;
-  /** Ends every wait of the transaction, which then rejects with the reason of the signal. */
+  /** Ends every wait for the database. The transaction then rejects with the reason of the signal. */
   signal?: AbortSignal | undefined;
 }
 
@@ -32,17 +32,21 @@ export interface SqlDatabase {
   /** Path or address, without user name and password. */
   readonly location: string;
   /**
-   * Runs commands in one transaction. The changes are on disk when it resolves. With SQLite, one transaction writes at a time.
+   * Runs commands in one transaction. When the promise resolves, the changes are on disk. With SQLite, one transaction
+   * writes at a time.
    *
-   * @param work Called again if the transaction has to be retried. It must await nothing but its commands.
+   * @param work Runs the commands. It is called again if the transaction has to be retried. It must await nothing but
+   * its commands.
    */
   transaction<T>(work: (query: SqlQuery) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /** Closes files and connections. */
   close(): Promise<void>;
 }
 
-/** Returns the same database. Its waits end when the signal aborts. */
-export const endingWith = (database: SqlDatabase, signal: AbortSignal): SqlDatabase => ({
+/**
+ * Returns the same database. Every wait for it (for a lock, a connection or a reply) also ends when the signal aborts.
+ */
+export const abortableBy = (database: SqlDatabase, signal: AbortSignal): SqlDatabase => ({
   kind: database.kind,
   location: database.location,
   transaction: (work, options = {}) =>
@@ -53,7 +57,7 @@ export const endingWith = (database: SqlDatabase, signal: AbortSignal): SqlDatab
   close: () => database.close(),
 });
 
-/** Counts the requests under way whose outcomes must still be stored. The parent counts them, too. */
+/** Counts the requests in flight whose outcomes must still be stored. The parent counts them, too. */
 export class InFlight {
   #count = 0;
   #whenNone: (() => void)[] = [];
@@ -74,15 +78,15 @@ export class InFlight {
     };
   }
 
-  /** Calls the function, once, as soon as no request is under way. */
+  /** Calls the function once, as soon as no request is in flight. */
   whenNone(callback: () => void): void {
     if (this.#count === 0) callback();
     else this.#whenNone.push(callback);
   }
 }
 
-/** A signal that aborts `delayMs` after a signal that it follows. `stop` ends its timers and listeners. */
-export class LateEnd {
+/** A signal that aborts `delayMs` after one of the signals that it follows. `stop` ends its timers and listeners. */
+export class DelayedAbort {
   readonly #controller = new AbortController();
   readonly #stops: (() => void)[] = [];
   #isStopped = false;
@@ -109,8 +113,8 @@ export class LateEnd {
     for (const stop of this.#stops.splice(0)) stop();
   }
 
-  /** Aborts now. */
-  end(reason: unknown): void {
+  /** Aborts without a delay. */
+  abortNow(reason: unknown): void {
     this.stop();
     this.#controller.abort(reason);
   }

@@ -3,7 +3,7 @@ import { quoteName } from "./database.js";
 /** A type of a column. `json` is stored as the string that was written, `time` in ISO 8601, `key` compares by code points. */
 export type SqlType = "integer" | "decimal" | "text" | "boolean" | "json" | "time" | "key" | "sequence";
 
-/** How the SQL of a database differs from the SQL that both databases understand. */
+/** The differences between the SQL of the two databases. */
 export interface Dialect {
   readonly kind: "sqlite" | "postgres";
   readonly types: Readonly<Record<SqlType, string>>;
@@ -11,7 +11,7 @@ export interface Dialect {
   nameOf(name: string): string;
   /** A query, with its values, that returns a row if there is a table of this name. */
   findTable(name: string): readonly [sql: string, values: readonly string[]];
-  /** A SKU without surrounding spaces, in lower case. Only letters of ASCII: SQLite knows no others. */
+  /** A SKU without surrounding spaces, with ASCII letters in lower case. SQLite lowers no other letters. */
   skuOf(column: string): string;
   /** A set of integers, from a parameter that is a JSON array. */
   numbersOf(parameter: string): string;
@@ -34,13 +34,13 @@ export function postgresDialect(schema: string): Dialect {
   return {
     kind: "postgres",
     types: {
-      // `json`, not `jsonb`: that cannot hold a NUL, not even an escaped one.
+      // `json`, because `jsonb` cannot hold a NUL, not even an escaped NUL.
       ...{ integer: "bigint", decimal: "numeric", text: "text", boolean: "boolean", json: "json", time: "text" },
       ...{ key: 'text COLLATE "C"', sequence: "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY" },
     },
     nameOf,
     findTable: (name) => ["SELECT 1 WHERE to_regclass($1) IS NOT NULL", [nameOf(name)]],
-    // Any other collation may change more letters than SQLite does, or others.
+    // Other collations may lower more letters, or other letters, than SQLite does.
     skuOf: (column) => `lower(btrim(${column}) COLLATE "C")`,
     numbersOf: (parameter) =>
       `(SELECT value::bigint FROM json_array_elements_text(${parameter}::json) AS numbers(value))`,

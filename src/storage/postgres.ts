@@ -24,7 +24,9 @@ import {
 
 const TEXT_TYPES: PostgresQuery["types"] = { getTypeParser: () => String };
 
-/** How often a transaction is tried that stored nothing and failed because of other transactions or the connection. */
+/**
+ * How often a transaction is tried if it stored nothing and failed because of another transaction or the connection.
+ */
 const MAX_TRANSACTION_ATTEMPTS = 3;
 const MAX_CONNECTIONS = 4;
 /** How often an idle TCP connection is probed, so that firewalls do not forget it, in ms. */
@@ -33,7 +35,9 @@ const TCP_KEEP_ALIVE_MS = 10_000;
 const COMMAND_TIMEOUT_MS = 60_000;
 /** How much longer than the server this process waits for a command, in ms, so that the server's own error arrives first. */
 const REPLY_TIMEOUT_MARGIN_MS = 5_000;
-/** How long a restarting server may be absent, in ms. The limit is short, since a wrong address never has a server. */
+/**
+ * How long a restarting server may be absent, in ms. The limit is short, because a wrong address never gets a server.
+ */
 const ABSENT_WAIT_MS = 2_000;
 /** The delay before the next attempt to connect to a server that is absent or starting, in ms. */
 const START_RETRY_MS = 250;
@@ -55,8 +59,8 @@ export interface PostgresOptions extends PostgresSource {
 /**
  * A PostgreSQL database. Failures are `StorageError`s. Every wait has a limit: for a connection, a lock, a slow command, or a
  * network that does not respond. Settings belong to a transaction, not to the session, so that a pooler such as pgbouncer can
- * be used. A commit is on the disk of the server when it resolves, whatever `synchronous_commit` the database has. If a policy
- * would hide rows, the server reports an error instead (`row_security = off`).
+ * be used. When a transaction resolves, its commit is on the disk of the server, whatever `synchronous_commit` the
+ * database has. If a policy would hide rows, the server reports an error instead (`row_security = off`).
  */
 export class PostgresDatabase implements SqlDatabase {
   readonly kind = "postgres";
@@ -64,7 +68,10 @@ export class PostgresDatabase implements SqlDatabase {
   readonly #options: PostgresOptions & { waitMs: number };
   #ownPool: Promise<Pool> | undefined;
   readonly #sockets = new Set<Socket>();
-  /** A listener of this object alone, since several objects may use the same pool. */
+  /**
+   * Ignores errors of idle connections. Each object has a listener of its own, because several objects may use the same
+   * pool.
+   */
   readonly #ignorePoolError = () => {};
 
   constructor(options: PostgresOptions) {
@@ -129,7 +136,7 @@ export class PostgresDatabase implements SqlDatabase {
       `SET LOCAL idle_in_transaction_session_timeout = ${waitMs}`,
       "SET LOCAL row_security = off",
       "SET LOCAL synchronous_commit = on",
-      // Otherwise a deferred trigger could undo, at COMMIT, rows that were read back before.
+      // Without this, a deferred trigger could undo rows at COMMIT that were read back before.
       ...(readOnly ? [] : ["SET CONSTRAINTS ALL IMMEDIATE"]),
     ].join("; ");
   }

@@ -81,7 +81,7 @@ export async function openSqlite(options: SqliteOptions, signal?: AbortSignal): 
       try {
         file.exec("ROLLBACK");
       } catch {
-        // SQLite has rolled back already, as it does when the disk is full.
+        // SQLite has rolled back by itself already, for example because the disk is full.
       }
       // After a disk error during COMMIT, SQLite may still find the commit in its log later.
       if (isUnchanged())

@@ -21,14 +21,14 @@ export interface RowsUpdate {
   all?: boolean;
 }
 
-/** Two, since the condition may become true between the update and the check. */
+/** How often the update is tried. The condition may become true between the first update and its check. */
 const MAX_UPDATE_ATTEMPTS = 2;
 
 /**
  * Changes the rows that the condition selects, and reads them again. Returns the changed rows; none if no row was selected.
  *
- * @throws StorageError if selected rows do not show the change when they are read again. A caller that took this for "another
- * process was faster" would retry for ever.
+ * @throws StorageError if selected rows do not show the change when they are read again. Without this error, a caller
+ * would conclude that another process was faster, and would retry for ever.
  */
 export async function updateRows(
   database: SqlDatabase,

@@ -170,7 +170,7 @@ describe("stocklot import", () => {
     expect(needs).toContain(`to drop it: stocklot outbox cancel ${outbox} day:2\n`);
     expect(needs).toContain(`stocklot outbox show ${outbox} day:4\n`);
     expect(needs).toContain(`Correct rejected lines in the file, then:\n    stocklot ${args.join(" ")} --corrects`);
-    expect(open).toMatch(/^Still open: 1 line\. Those behind an unknown one .*\n {2}stocklot import /);
+    expect(open).toMatch(/^Still open: 1 line\. Lines after an unknown line .*\n {2}stocklot import /);
   });
 
   it.each([

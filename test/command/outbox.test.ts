@@ -73,7 +73,7 @@ describe("stocklot outbox", () => {
     expect(shown.out).toMatch(/^state +unknown\n/m);
     expect(shown.out).toMatch(/^sent +\d{4}-\S+Z, 1 attempt\n {2}itemID +BOLT-M8\n {2}units +5\n/m);
     expect(shown.out).toMatch(/^looked for +lots of BOLT-M8, received since \d{4}/m);
-    const [, recNo] = /^may be it +lots \(recno\) (\d+)\n/m.exec(shown.out) ?? [];
+    const [, recNo] = /^may match +lots \(recno\) (\d+)\n/m.exec(shown.out) ?? [];
     expect(await received("first")).toEqual([Number(recNo)]);
     expect(shown.out).toContain(`If it was applied:\n  ${resolve}\n`);
     expect(shown.out).toContain("stocklot get BOLT-M8\n");

@@ -128,7 +128,7 @@ describe("keys that a spreadsheet has rewritten", () => {
     expect(refused.code).toBe(2);
     for (const [index, key] of saved.entries())
       expect(refused.err).toContain(`line ${index + 2}: the key "${key}" is "${stored[index]}" in another notation`);
-    expect(refused.err).toContain('If both are meant, put letters before the new one, such as "key 17".');
+    expect(refused.err).toContain('If they are different keys, put letters before the new key, such as "key 17".');
     expect(receipts()).toHaveLength(6);
     expect(await send("c.csv", lines(saved.map((key) => `key ${key}`)), "--key", "id")).toMatchObject({ code: 0 });
     expect(receipts()).toHaveLength(12);

@@ -86,7 +86,7 @@ describe.each(MODES)("a service that contradicts itself, with %o", (mode) => {
     });
     expect(await read(list)).toBe(600);
     expect(list.warnings).toEqual([
-      "GET /Inventory: it lists 600 records but counts 1000. The client may not see all that is counted.",
+      "GET /Inventory: the service counts 1000 records, but lists only 600. The client may not be allowed to see all records.",
     ]);
     expect(list.requests.length).toBeLessThan(12);
   });

@@ -132,7 +132,9 @@ describe("a client that has just started, with 100 requests per minute", () => {
     await advance(2_000);
     expect(late?.error).toBeInstanceOf(TimeoutError);
     expect(late?.error).toMatchObject({ retryAfterMs: undefined });
-    expect(String(late?.error)).toMatch(/not begun, .* about \d requests, and at about \d+ ms each, they take longer/);
+    expect(String(late?.error)).toMatch(
+      /not begun, and nothing was sent\. It takes about \d requests, and at about \d+ ms each, they take longer/,
+    );
   });
 
   it("whoever waits for another search until his time is over gets a TimeoutError", async () => {

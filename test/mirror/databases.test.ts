@@ -103,7 +103,7 @@ describe.each(Object.keys(SINKS))("a copy in %s", (name) => {
     await inCopy(sink, (copy) => write(copy, LOTS, [lot(1)]));
     const databases = [await sink.open(), await sink.open()];
     const table = databases[0]?.dialect.nameOf("lots");
-    const removal = { sql: `DELETE FROM ${table}`, left: `SELECT 1 FROM ${table}`, rows: [[]] };
+    const removal = { sql: `DELETE FROM ${table}`, unapplied: `SELECT 1 FROM ${table}`, rows: [[]] };
     const [copy] =
       (await databases[0]?.query(`SELECT version FROM ${databases[0].dialect.nameOf("stocklot_mirror")}`)) ?? [];
     const version = Number(copy?.version);

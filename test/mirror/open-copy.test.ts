@@ -151,7 +151,7 @@ describe.each(Object.keys(SINKS))("a copy in %s", (name) => {
     const table = writer.dialect.nameOf("stocklot_mirror");
     const update = {
       sql: `UPDATE ${table} SET format = $1`,
-      left: `SELECT 1 FROM ${table} WHERE format <> $1`,
+      unapplied: `SELECT 1 FROM ${table} WHERE format <> $1`,
       rows: [[9]],
     };
     await writer.commit(Number((await writer.query(`SELECT version FROM ${table}`))[0]?.version), [update]);

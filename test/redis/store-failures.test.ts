@@ -4,7 +4,7 @@ import { Redis } from "ioredis";
 import { ConnectionError, InventoryClient, type RateLimiter, type TokenStore } from "stocklot";
 import { createRedisRateLimiter, createRedisTokenStore } from "stocklot/redis";
 import { afterAll, describe, expect, test } from "vitest";
-import { NoSlots } from "../../src/client/limiter/rate-limiter.js";
+import { SlotSourceFailed } from "../../src/client/limiter/rate-limiter.js";
 import { mostInAnyWindow } from "../rate-limit/service-windows.js";
 import { createFreshRandom } from "../support/fresh-random.js";
 import { turnsOf } from "../support/loop-time.js";
@@ -78,7 +78,7 @@ describe.concurrent("when Redis was never there", () => {
   test("replies that are none of the script's fail the calls and never the process", async () => {
     for (const reply of [null, 5, "nonsense", [], "[]", undefined]) {
       const limiter = createRedisRateLimiter({ redis: { eval: async () => reply } });
-      await expect(ask(limiter)).rejects.toThrow(NoSlots);
+      await expect(ask(limiter)).rejects.toThrow(SlotSourceFailed);
     }
   });
 });
@@ -96,7 +96,7 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
         times.push(performance.now());
         slot.end(true);
       } catch (error) {
-        expect(error).toBeInstanceOf(NoSlots);
+        expect(error).toBeInstanceOf(SlotSourceFailed);
         failures += 1;
         await sleep(50);
       }
@@ -127,8 +127,8 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
     const limiter = limiterAt(hanging?.url ?? "", { key: newKey(), requests: 2, intervalMs: 1_000 });
     (await ask(limiter)).end(true);
     hanging?.control?.signal("SIGSTOP");
-    await expect(ask(limiter)).rejects.toThrow(NoSlots);
-    await expect(ask(limiter)).rejects.toThrow(NoSlots);
+    await expect(ask(limiter)).rejects.toThrow(SlotSourceFailed);
+    await expect(ask(limiter)).rejects.toThrow(SlotSourceFailed);
     hanging?.control?.signal("SIGCONT");
     const again = Promise.all([ask(limiter), ask(limiter)]);
     expect(await turnsOf(again)).toBeLessThan(4_000);
@@ -229,6 +229,6 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
     redis.disconnect();
     const late = ask(limiter);
     expect(await turnsOf(late)).toBeLessThan(2_000);
-    await expect(late).rejects.toBeInstanceOf(NoSlots);
+    await expect(late).rejects.toBeInstanceOf(SlotSourceFailed);
   });
 });

@@ -35,7 +35,7 @@ const STORE_TIMEOUT_MS = 2_000;
 
 export interface TokenManagerOptions {
   store: TokenStore;
-  /** Names the account of the token, for a store that clients of several accounts use. */
+  /** The name of the account, for a store that contains tokens of several accounts. */
   account: string;
   /** Called before a token from the store is used. */
   remember(accessToken: string): void;
@@ -131,12 +131,12 @@ export class TokenManager {
   async #fetch(signal: AbortSignal): Promise<StoredToken> {
     const { store, account, request } = this.#options;
     await untilAborted(signal, this.#pendingSave);
-    let isAway = false;
-    /** After a failure or a timeout, this renewal does not use the store again, because each action may take as long. */
+    let hasStoreFailed = false;
+    /** Uses the store, unless the store has failed in this renewal: each further action might take as long again. */
     const ask = async <T>(action: string, run: () => Promise<T>): Promise<T | undefined> => {
-      if (isAway) return undefined;
+      if (hasStoreFailed) return undefined;
       const result = await this.#useStore(action, () => inTime(run()), signal);
-      isAway = result === FAILED;
+      hasStoreFailed = result === FAILED;
       return result === FAILED ? undefined : result;
     };
     // The store may still have the refused token, or the present one, which is about to expire.
@@ -151,7 +151,7 @@ export class TokenManager {
     if (refused !== undefined) await ask("delete", () => store.delete(refused));
     const stored = await read();
     if (stored) return stored;
-    const mayLock = store.lock && !isAway;
+    const mayLock = store.lock && !hasStoreFailed;
     const unlock = mayLock ? await this.#useStore("lock", () => this.#lock(signal), signal) : undefined;
     try {
       // The previous holder of the lock may have stored a new token, also if this process continues without the lock.
@@ -188,7 +188,10 @@ export class TokenManager {
 
 const FAILED = Symbol("the action of the store failed");
 
-/** Returns the result of an action of the store, unless it takes too long. A caller's store may return something other than a promise. */
+/**
+ * Returns the result of an action of the store. Rejects if it takes too long. A caller's store may return a value that
+ * is no promise.
+ */
 const inTime = <T>(result: Promise<T>): Promise<T> =>
   race(
     Promise.resolve(result),

@@ -14,12 +14,12 @@ export interface TokenStore {
   /**
    * Returns the token, or `undefined` or `null` if there is none. The client passes an `account`, which names its
    * service (`serviceId`, by default the base URL) and client ID: if clients of several accounts use a store, it must not
-   * return the token of another one.
+   * return the token of another account.
    */
   get(account?: string): Promise<StoredToken | null | undefined>;
   /** Replaces the token. */
   set(token: StoredToken, account?: string): Promise<void>;
-  /** Removes the token if it still is this one, which the service has refused. */
+  /** Removes the stored token if it is `staleAccessToken`, which the service has refused. */
   delete(staleAccessToken: string): Promise<void>;
   /**
    * For a store that several processes share: waits until no other process is requesting a token, and returns a function

@@ -10,7 +10,7 @@ import { compareWithSending, SendingTime } from "./service-time.js";
 /** The outcome of a `create` whose response was lost. */
 export interface FoundItem {
   /**
-   * - `applied`: the item exists as it was sent, and was created after that.
+   * - `applied`: the item exists as it was sent, and was created after the request was sent.
    * - `not-applied`: the item was created more than 48 hours before, or `settleMs` has passed and there is no such item. You
    *   can resend it.
    * - `ambiguous`: the item exists, but it differs from what was sent, or the time of its creation is unclear. A person
@@ -30,7 +30,7 @@ interface CreationSearch extends OutcomeSearch {
 export async function findCreated(search: CreationSearch): Promise<FoundItem> {
   const { sent, get } = search;
   const { shortID } = sent.body;
-  // The SKU is no longer known, so the item cannot be requested.
+  // The SKU was redacted, so the item cannot be requested.
   if (isRedacted(shortID)) return { outcome: "ambiguous" };
   const time = new SendingTime(sent);
   return lookUntilCertain<FoundItem>(search, time, async (options) => {

@@ -14,7 +14,10 @@ export interface FoundReceipt {
    * - `ambiguous`: anything else. A person must decide.
    */
   outcome: "applied" | "not-applied" | "ambiguous";
-  /** The receipt's lot, or every lot that may be it, newest first. A lot may differ from the receipt in some fields. */
+  /**
+   * The receipt's lot, or every lot that may be the receipt's, newest first. A lot may differ from the receipt in some
+   * fields.
+   */
   lots: Lot[];
 }
 
@@ -30,7 +33,7 @@ interface ReceiptSearch extends OutcomeSearch {
 /** Looks at the lots until one is the receipt's own, or the request can no longer take effect. */
 export async function findReceipt(search: ReceiptSearch): Promise<FoundReceipt> {
   const { sent, others, lookup } = search;
-  // The SKU is no longer known, so the item cannot be found.
+  // The SKU was redacted, so the item cannot be found.
   if (isRedacted(sent.body.itemID)) return { outcome: "ambiguous", lots: [] };
   const time = new SendingTime(sent);
   const receipt = receiptToLookUp(sent, others, time);
@@ -46,7 +49,7 @@ export async function findReceipt(search: ReceiptSearch): Promise<FoundReceipt> 
   });
 }
 
-/** A 404, even that of a proxy, means that the item cannot be found. */
+/** Turns a 404 into an ambiguous outcome, because the item cannot be found. A proxy may have sent the 404. */
 function unlessNotFound(error: unknown): LookUp {
   if (error instanceof NotFoundError) return { outcome: "ambiguous", lots: [], reason: "the item cannot be found" };
   throw error;

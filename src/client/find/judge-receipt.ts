@@ -14,8 +14,8 @@ export interface JudgedReceipt {
   /** Whether a candidate shows something that only the lot of this receipt can show. */
   isOwn(lot: Lot, isOfItem: boolean): boolean;
   /**
-   * Whether a text of the lot contains what only this receipt has: its lot may have been merged with others. `isOfItem`: whether
-   * the lot is listed under the receipt's item.
+   * Whether a text of the lot contains a text of this receipt: the receipt's lot may have been merged with other lots.
+   * `isOfItem`: whether the lot is listed under the receipt's item.
    */
   showsOwn(lot: Lot, isOfItem: boolean): boolean;
   /** Whether the lot certainly belongs to another receipt. */
@@ -27,9 +27,9 @@ export interface JudgedReceipt {
 }
 
 /**
- * - `applied`: `lots` are the receipt's own
- * - `ambiguous`: `lots` may be its own
- * - `none`: none of the lots can be the receipt's own. If these are all lots, the receipt was not applied
+ * - `applied`: `lots` are the receipt's own lots
+ * - `ambiguous`: each of `lots` may be the receipt's own lot
+ * - `none`: no judged lot can be the receipt's own. If all lots of the service were judged, the receipt was not applied
  */
 export interface Judgement {
   outcome: "applied" | "ambiguous" | "none";

@@ -11,8 +11,9 @@ import type { SendingTime } from "./service-time.js";
 /** Options of a search for a write with unknown outcome. They apply to each of its requests unless stated otherwise. */
 export interface FindOptions extends RequestOptions {
   /**
-   * How long the service may still be working on the write, in ms since it was sent. Until then the search runs again
-   * and again, and a missing record proves nothing. `0` searches once; `Infinity` searches until it is found.
+   * How long the service may still be working on the write, in ms since the write was sent. Until then, a missing
+   * record proves nothing, and the search is repeated. `0` searches once; `Infinity` searches until the record is
+   * found.
    * @default 60_000
    */
   settleMs?: number | undefined;
@@ -24,7 +25,7 @@ export interface FindOptions extends RequestOptions {
   totalTimeoutMs?: number | undefined;
 }
 
-/** What all searches for the outcome of a write have in common. */
+/** The parts that all searches for the outcome of a write have. */
 export interface OutcomeSearch {
   /** The method that the caller knows, for messages. */
   method: string;
@@ -47,8 +48,8 @@ export const readFindOptions = (method: string, options: FindOptions): FindOptio
   checkMethodOptions(method, findOptionsSchema, options);
 
 /**
- * Looks again and again until the outcome is final, or until a look has begun after the request can no longer take effect.
- * `time` says when the request was sent; responses may correct it.
+ * Looks repeatedly: until the outcome is final, or until a look has begun at a time when the request could no longer
+ * take effect. `time` is the time at which the request was sent. The clocks in responses may correct it.
  */
 export async function lookUntilCertain<Found>(
   { method, closed, options }: OutcomeSearch,

@@ -8,8 +8,8 @@ import { isCandidate } from "./judge-receipt.js";
 /*
  * Two views of the lots above a record number:
  *
- *   recent    in the documented order, the most recent first, without `sort`: read until a whole page has no such lot
- *   numbered  by descending `recNo`: read until the numbers are not above it any more
+ *   recent    in the documented order, most recent first, without `sort`: read until a page has no lot above the number
+ *   numbered  by descending `recNo`: read until a page has a lot that is not above the number
  *
  * Each order alone can deceive. In `recent`, a lot with a placeholder for a date stands last. In `numbered`, a lot stands last if
  * the service sorts by another column first. There is no further lot if both views are read without a contradiction and show
@@ -108,7 +108,7 @@ async function readNumbered({ numbered: list }: LotList, above: number): Promise
     const page = number === 1 ? await readEnd(list, "DESC") : await readSorted(list, request, "DESC");
     const lots = page.records.toReversed();
     const numbers = page.numbers.toReversed();
-    // New lots in front have moved lots of the previous page to the beginning of this one.
+    // If new lots were added at the beginning, lots of the previous page have moved to this page.
     const further = numbers.filter((one) => !seen.has(one));
     const isDescending = further.every((one, index) => one < (further[index - 1] ?? last));
     for (const one of numbers) seen.add(one);
@@ -153,7 +153,8 @@ async function readView(
     view.isConsistent &&= page.isSound && (page.isLast || page.lots.length === first.lots.length);
   }
   if (!page.isLast && !isBehind(page.lots)) view.isConsistent = false;
-  // Only the list's own word says that no older lot is there.
+  // Every lot so far is above the number. That no other lot follows is only known from `hasMore`, so the next page is
+  // read, too.
   if (page.isLast && page.lots.length > 0 && view.lots.every((lot) => isCandidate(lot, above)))
     view.isConsistent &&= await isEnd(read, number, view);
   if (number > 1 && view.isConsistent) view.isConsistent = await hasOnlyGrown(read, first, view);
@@ -161,7 +162,7 @@ async function readView(
   return view;
 }
 
-/** Whether the page behind the last one shows no further lot. Services without such a page may refuse it. */
+/** Whether the page after the last page shows no further lot. A service may also refuse that page. */
 async function isEnd(read: (page: number) => Promise<ViewPage>, last: number, view: View): Promise<boolean> {
   const shown = new Set(view.lots.map(({ recNo }) => recNo));
   try {
@@ -174,7 +175,10 @@ async function isEnd(read: (page: number) => Promise<ViewPage>, last: number, vi
   }
 }
 
-/** Whether lots were only added in front while the pages were read. If a lot was removed, another one may have moved to a page that was already read. */
+/**
+ * Whether lots were only added at the beginning while the pages were read. If a lot was removed, another lot may have
+ * moved to a page that was already read.
+ */
 async function hasOnlyGrown(read: (page: number) => Promise<ViewPage>, first: ViewPage, view: View): Promise<boolean> {
   const again = await read(1);
   view.lots.push(...again.lots);

@@ -16,28 +16,31 @@ import { readWholeList } from "./whole-list.js";
 export interface LookedUpReceipt extends Omit<JudgedReceipt, "partNo"> {
   /** The warehouse that it was received into. */
   wid: number;
-  /** The lots that earlier looks have shown, by number: one that was removed since still counts. */
+  /** The lots that earlier looks have shown, by number. A lot still counts if it was removed since then. */
   seen: Map<number, Lot>;
 }
 
 /**
- * - `applied`: `lots` are the receipt's own
- * - `absent`: no lot can be its own
- * - `ambiguous`: `lots` may be its own, or not all lots could be seen
+ * - `applied`: `lots` are the receipt's own lots
+ * - `absent`: no lot can be the receipt's own
+ * - `ambiguous`: each of `lots` may be the receipt's own, or not all lots could be seen
  */
 export interface LookUp {
   outcome: "applied" | "absent" | "ambiguous";
   lots: Lot[];
-  /** Why it is ambiguous; otherwise empty. */
+  /** Why the outcome is ambiguous; empty for other outcomes. */
   reason: string;
 }
 
-/** How far a look goes. */
+/** The options of a look. */
 export interface Look {
   options: RequestOptions;
-  /** Whether it may conclude that the receipt was not applied. Otherwise it only looks for the receipt's own lot. */
+  /**
+   * Whether the look may conclude that the receipt was not applied. Without it, the look only searches the receipt's
+   * own lot.
+   */
   concludes: boolean;
-  /** Awaited before the views are read again: the list has changed since. Returns false to give up. */
+  /** Awaited before the views are read again after the list has changed. Returns false if the look must end. */
   pause?(): Promise<boolean>;
 }
 
@@ -56,10 +59,10 @@ interface Steps extends Look {
  *   2. two views of the lots above `lastRecNo`, shared by all look-ups that are due (`lot-views.ts`)
  *   3. the receipt's warehouse: if the client may not read it, nothing is concluded
  *   4. the lots of the item: the receipt's lot may have been merged with an older one
- *   5. the two views again, if another page has shown a lot above `lastRecNo` that they did not: it may have come since
+ *   5. the two views again, if another page has shown a lot above `lastRecNo` that they lack: the lot may be new
  *
- * Where the views disagree, lots cannot be found by part number, or `lastRecNo` is not known, the whole list decides instead,
- * if it is not too long.
+ * The whole list decides instead, if it is not too long, in three cases: the views disagree; lots cannot be found by
+ * part number; `lastRecNo` is not known.
  */
 export class ReceiptLookup {
   readonly #requester: ClientRequester;
@@ -99,7 +102,7 @@ export class ReceiptLookup {
       return await this.#lookEverywhere(receipt, { ...look, partNo, judge });
     } catch (error) {
       if (!isOutOfScope(error)) throw error;
-      // A service may allow to read one warehouse, but not all of them together.
+      // A service may allow reading one warehouse, but not all warehouses together.
       const lots = await this.#readWarehouse(receipt.wid, look.options);
       return judge(lots ?? []) ?? ambiguous("not all warehouses can be read");
     }
@@ -130,7 +133,10 @@ export class ReceiptLookup {
     return this.#lookInWholeList(receipt, steps);
   }
 
-  /** A list that is short may hide any lot, but that of a warehouse whose own list is complete. */
+  /**
+   * Decides by the whole list. If the whole list shows fewer lots than the service counts, the list of the receipt's
+   * warehouse decides: if that list is complete and lacks the lot, the receipt was not applied.
+   */
   async #lookInWholeList(receipt: LookedUpReceipt, { options, judge }: Steps): Promise<LookUp> {
     const read = (params?: { wid: number }) =>
       this.#group(options, (group) => readWholeList(group, this.#lots, params));
@@ -149,7 +155,7 @@ export class ReceiptLookup {
       : ambiguous("the service's list does not show all lots for sure");
   }
 
-  /** Returns `undefined` if the service has no such item, or returns another one. A proxy's 404 says nothing. */
+  /** Returns `undefined` if the service has no such item, or returns another item. Throws the 404 of a proxy. */
   async #partNoOf(itemID: string, options: RequestOptions): Promise<number | undefined> {
     try {
       return await this.#itemLookup.partNoOf(itemID, options);

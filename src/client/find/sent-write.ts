@@ -28,7 +28,7 @@ interface Sent<Body> {
   lastRecNo?: number | undefined;
   /** How long ago it was sent, in ms. */
   ageMs: number;
-  /** Whether this process has sent it, so that its age does not depend on clocks. */
+  /** Whether this process has sent the write. Then its age is exact, even if a clock was set. */
   isSentHere: boolean;
 }
 
@@ -63,7 +63,7 @@ function readSent<Body>(
   const read = readInput(method, schema, request, ["sent"]);
   const sentHere = isObject(request) ? monotonicSentAt.get(request) : undefined;
   const ageMs = sentHere === undefined ? Date.now() - read.sentAt : monotonicNowMs() - sentHere;
-  // A time in the future is wrong. Whatever the right one is, the request has ended after the full `settleMs`.
+  // A `sentAt` in the future is wrong. Its age counts as 0: after another `settleMs`, the request has certainly ended.
   return { ...read, ageMs: Math.max(0, ageMs), isSentHere: sentHere !== undefined };
 }
 
@@ -81,8 +81,8 @@ export function isStoredAs(sent: unknown, stored: unknown): boolean {
 }
 
 /**
- * Whether a text of a record shows what was sent: as it is, as a part of it between other words, or cut off. Texts of records
- * are merged when their lots are.
+ * Whether a text of a record shows the text that was sent: unchanged, between other words, or cut off. If lots are
+ * merged, their texts are merged, too.
  */
 export function showsText(sent: unknown, stored: unknown): boolean {
   if (isBlankText(sent) || isBlankText(stored)) return false;
@@ -101,8 +101,9 @@ export function showsText(sent: unknown, stored: unknown): boolean {
 }
 
 /**
- * Returns what is left of a text in any form in which a service may keep it: its ASCII letters and digits, once with accents
- * removed and once with accented letters removed, without entities, and without leading zeros.
+ * Reduces a text to its ASCII letters and digits, so that it can be compared with a form in which a service may have
+ * stored it. HTML entities and leading zeros are removed. Returns two forms: in one, accented letters lose their
+ * accents; in the other, accented letters are removed.
  */
 function plainForms(text: unknown): string[] {
   const known = normalize(text).replace(/&#?\w+;/g, "");
@@ -110,7 +111,7 @@ function plainForms(text: unknown): string[] {
   return forms.map((form) => form.replace(/^0+/, "")).filter((form) => form !== "");
 }
 
-/** A shorter text says nothing: it may be the beginning of any. */
+/** A shorter text does not count as the beginning of the sent text: it could be the beginning of any text. */
 const MIN_CUT_LENGTH = 3;
 
 const isWordBetween = (one: string, next: string) => /[\p{L}\p{N}]/u.test(one) && /[\p{L}\p{N}]/u.test(next);

@@ -3,11 +3,11 @@ import type { RequestOptions, ResponseInfo } from "../send/request-options.js";
 import { aheadMsOf } from "../send/service-clock.js";
 import type { SentReceipt } from "./sent-write.js";
 
-/** Dates before this one are placeholders. */
+/** Dates before this date are placeholders. */
 const FIRST_DATE_MS = Date.UTC(2000, 0, 1);
 /**
- * A record that was written this long before a request was sent does not come from that request. The tolerance is large because
- * a date may be a day without a time, in any time zone, and may be behind the `Date` header.
+ * A record that was written this long before a request was sent does not come from that request. The tolerance is large
+ * for three reasons: a date may lack the time of day, may be in any time zone, and may be behind the `Date` header.
  */
 const CERTAINLY_BEFORE_MS = 48 * 3_600_000;
 /** `Date` headers have whole seconds, and dates of records may have, too. */

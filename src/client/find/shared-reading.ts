@@ -14,8 +14,8 @@ interface Waiting<T> {
 }
 
 /**
- * Shares one reading between all look-ups that are due at the same time. A look-up that comes while a reading is under way waits
- * for the next reading, because the present one may show an older state than the look-up needs.
+ * Shares one reading between all look-ups that are due at the same time. A look-up that begins while a reading is under
+ * way waits for the next reading, because the present reading may show an older state than the look-up needs.
  */
 export class SharedReading<T> {
   /** Readings that have not begun, by the options that affect their requests. */

@@ -47,7 +47,10 @@ const DEFAULT_INTERVAL_MS = 60_000;
 /** No limit. A 429 still pauses. */
 export const UNLIMITED: RateLimitOptions = { requests: Infinity, maxConcurrent: Infinity };
 
-/** The allowed options, those of a limiter that must limit, or with `others` beside them. */
+/**
+ * Returns the schema of the options. `mustLimit`: whether `requests` and `intervalMs` must be finite. `others`: further
+ * options.
+ */
 export function rateLimitSchema({
   mustLimit = false,
   others = {},

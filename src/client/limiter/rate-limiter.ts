@@ -90,10 +90,10 @@ export class SlotTooLate extends BrandedError {
 }
 
 /** The source of the slots failed. */
-export class NoSlots extends BrandedError {}
+export class SlotSourceFailed extends BrandedError {}
 
 // The limiter of one copy of the package (ES module or CommonJS) may serve clients of the other.
-brandErrorClasses({ SlotTooLate, NoSlots });
+brandErrorClasses({ SlotTooLate, SlotSourceFailed });
 
 export interface SlotRequest {
   priority: Priority | "token";
@@ -226,17 +226,17 @@ export class RateLimiter {
   }
 
   async #grant(): Promise<void> {
-    for (let head = this.#head(); head; head = this.#head()) {
-      const leaveFree = this.#leaveFree(head.rank);
+    for (let next = this.#nextToStart(); next; next = this.#nextToStart()) {
+      const leaveFree = this.#leaveFree(next.rank);
       const answer = this.#source.take(leaveFree);
       const taken = answer instanceof Promise ? await answer : answer;
       if ("waitMs" in taken) {
         if (taken.isPause && this.#pauseMs <= 0) this.#beginPause(taken.waitMs);
         this.#failLate(Math.max(taken.waitMs, this.#source.waitMs(leaveFree)), leaveFree);
-        return this.#askAgainAt(Math.min(this.#clock.now() + Math.max(1, taken.waitMs), this.#promotedAt(head)));
+        return this.#askAgainAt(Math.min(this.#clock.now() + Math.max(1, taken.waitMs), this.#promotedAt(next)));
       }
       // The queue may have changed meanwhile. The slot is for the request that is first now.
-      const first = this.#head();
+      const first = this.#nextToStart();
       if (first && this.#leaveFree(first.rank) <= leaveFree) this.#start(first, taken);
       else taken.end(false);
     }
@@ -245,7 +245,7 @@ export class RateLimiter {
   }
 
   /** Returns the request that may start next; `undefined` during a pause or while too many requests are in flight. */
-  #head(): Waiter | undefined {
+  #nextToStart(): Waiter | undefined {
     if (this.#state === "paused" && this.#pauseMs <= 0) this.#state = "probe due";
     this.#promote();
     const mayStart = this.#state === "open" || this.#state === "probe due";
@@ -365,7 +365,8 @@ export function countedSlots({ requests, intervalMs }: RateLimitSettings, clock:
     const now = reclaim();
     if (ahead < free) return 0;
     const index = (ahead % requests) - free;
-    // It is only known that a request in flight has not ended yet.
+    // The other slots belong to requests in flight, which have not ended yet: such a slot is not free before `holdMs`
+    // from now.
     const next = index < 0 ? now : (returns[index] ?? now + holdMs);
     const rounds = Math.floor(ahead / requests);
     return next - now + (rounds === 0 ? 0 : rounds * holdMs);

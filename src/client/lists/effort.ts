@@ -20,7 +20,7 @@ export function slotAllowanceOf(limiter: Pick<RateLimiter, "snapshot">): SlotAll
     : { available: share, share, intervalMs, pausedMs: Math.max(0, pausedUntil - Date.now()) };
 }
 
-/** The measured share of additional requests if pages of 250 records overlap. */
+/** The additional requests if pages of 250 records overlap, as a share of all requests. Measured. */
 const OVERLAP_SHARE = 0.1;
 
 /** How many requests it takes to read a list of this many records with `gapless`, in pages of 250. At least one. */

@@ -18,7 +18,10 @@ export type InventoryList<T> = (
   options: ListOptions,
 ) => ListDefinition<T, InventoryListParams>;
 
-/** The lists in which an item can be searched: their methods, the method that searches (`find`), and their operations. */
+/**
+ * The lists in which an item can be searched: the method that lists, the method that finds one item, and the
+ * operations.
+ */
 const METHODS = {
   lots: { list: "listLots", find: "getLots", read: READS.listLots, readOfWarehouse: READS.listLotsOfWarehouse },
   stockLevels: {
@@ -29,7 +32,7 @@ const METHODS = {
   },
 } as const;
 
-/** Creates a list of all warehouses, or of one if `wid` is given. */
+/** Creates a list of all warehouses, or of one warehouse if `wid` is given. */
 /* @__NO_SIDE_EFFECTS__ */
 function inventoryList<T>(list: keyof typeof METHODS, record: LazySchema<z.ZodType<T>>): InventoryList<T> {
   const method = METHODS[list];
@@ -58,7 +61,7 @@ function inventoryList<T>(list: keyof typeof METHODS, record: LazySchema<z.ZodTy
 export class RecordNumbers {
   highest: number | undefined;
 
-  /** Returns the same list, and notes the numbers on each of its pages. */
+  /** Returns a list that notes the record numbers on each of its pages. */
   observe<T>(list: InventoryList<T>): InventoryList<T> {
     const note = (lots: readonly T[]) => {
       for (const lot of lots) {

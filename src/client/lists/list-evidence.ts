@@ -15,11 +15,12 @@ export class ListEvidence {
   isComplete = false;
   readonly #isFromStart: boolean;
   /** The smallest `totalCount` of all pages, because records that were removed meanwhile are not missing. */
-  #counted = Infinity;
+  #fewestCounted = Infinity;
   /** The largest `totalCount` of all pages. If fewer records were listed, the list may be incomplete. */
   #mostCounted = 0;
+  /** The first page with records: its keys, its count, and the position at which it ends. */
   #first: { keys: RecordKey[]; totalCount: number; end: number } | undefined;
-  /** The number of a later page that has repeated page 1. */
+  /** The number of a later page that shows the records of page 1 again. */
   #repeated: number | undefined;
   #last: Page<unknown> | undefined;
 
@@ -29,7 +30,7 @@ export class ListEvidence {
 
   add<T>(page: Page<T>, keyOf: ((record: T) => RecordKey | undefined) | undefined): void {
     this.#last = page;
-    if (isCountPossible(page)) this.#counted = Math.min(this.#counted, page.totalCount);
+    if (isCountPossible(page)) this.#fewestCounted = Math.min(this.#fewestCounted, page.totalCount);
     this.#mostCounted = Math.max(this.#mostCounted, page.totalCount);
     if (!keyOf || page.value.length === 0) return;
     const keys = page.value.map((record) => keyOf(record) ?? "");
@@ -40,11 +41,18 @@ export class ListEvidence {
       this.#repeated = page.page;
   }
 
-  /** `hasKeys`: each record was counted once. `wasShort`: the last page was short, and no page follows it. */
+  /**
+   * Ends the iteration. Returns the problem of the list, if there is one.
+   *
+   * @param hasKeys Whether the records have keys. Without keys, a record may have been emitted twice or never, so the
+   * number of emitted records is not compared with the counts of the service.
+   * @param wasShort Whether the last page with records was short (page-end.ts), and no page followed it.
+   */
   finish(hasKeys: boolean, wasShort: boolean): ListProblem | undefined {
     const last = this.#last;
     const isShort = wasShort || (last !== undefined && endOf(last) === "short");
-    const isIncomplete = hasKeys && this.#isFromStart && Number.isFinite(this.#counted) && this.emitted < this.#counted;
+    const isIncomplete =
+      hasKeys && this.#isFromStart && Number.isFinite(this.#fewestCounted) && this.emitted < this.#fewestCounted;
     const areAllListed = !hasKeys || !this.#isFromStart || this.emitted >= this.#mostCounted;
     this.isComplete = !isShort && areAllListed && last !== undefined && endOf(last) === "end";
     if (!isShort && !isIncomplete) return undefined;
@@ -53,9 +61,9 @@ export class ListEvidence {
       return { message, isContradiction: true };
     }
     const listed = hasKeys && this.#isFromStart ? this.emitted : last ? endOfPage(last) : 0;
-    const counted = Number.isFinite(this.#counted) ? this.#counted : 0;
+    const counted = Number.isFinite(this.#fewestCounted) ? this.#fewestCounted : 0;
     return {
-      message: `it lists ${listed} records but counts ${Math.max(counted, last?.totalCount ?? 0)}`,
+      message: `the service counts ${Math.max(counted, last?.totalCount ?? 0)} records, but lists only ${listed}`,
       isContradiction: false,
     };
   }

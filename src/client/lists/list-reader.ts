@@ -31,11 +31,14 @@ interface RequestedPage<T> {
   abort: AbortController;
 }
 
-/** How many pages in a row without a new record end an iteration. Enough to search a list of any length. */
+/**
+ * How many pages in a row without a new record end an iteration. The search for the end doubles its steps and then
+ * bisects, so 24 pages are enough even if the end has moved by 2,000 pages.
+ */
 const MAX_FRUITLESS_PAGES = 24;
 /**
- * How many pages an iteration may read beyond three times the pages that the list had at first. Pages count if they overlap, or if
- * the list has grown.
+ * An iteration may read three times the pages that the list had at first, and this many more. Only those pages count
+ * that were read in overlapping mode, or while the list was longer than at first.
  */
 const MAX_EXTRA_PAGES = 40;
 /** The factor by which the overlap shrinks with each page after the list has moved. */
@@ -83,17 +86,20 @@ export class ListReader<T> {
   #requested: RequestedPage<T>[] = [];
   #hasRequested = false;
   #isOverlapping: boolean;
-  #hasBegun = false;
+  #hasTakenPage = false;
   #isClosed = false;
   /** Size of the pages to request. */
   #size: number;
-  /** The largest page size to request. As far as is known, larger pages are capped. */
+  /** The largest page size to request. The service caps larger pages, as far as is known. */
   #maxSize: number;
   /** The size of all pages if the service ignores `pageSize`. */
   #fixedSize: number | undefined;
-  /** How many pages may be outstanding. In overlapping mode one at first and after a surprise, then one more with each page. */
+  /**
+   * How many requested pages may be outstanding. In overlapping mode, this is 1 at first and after each disjoint or
+   * contained page. It grows by 1 with each page that was taken.
+   */
   #width: number;
-  /** The upper limit of `#width`. Each surprise halves it. */
+  /** The upper limit of `#width`. Each gap and each disjoint or contained page halves it. */
   #maxWidth: number;
   /** How many records the next page should overlap. */
   #overlap = 1;
@@ -103,17 +109,22 @@ export class ListReader<T> {
   /** The latest `totalCount` that was possible. */
   #totalCount = 0;
   #isShort = false;
-  /** Whether the last page does not prove that no page follows: it was short or uncounted, or the end is to be proved. */
+  /**
+   * Whether the next page is read although the last page has no `hasMore`: that page was short or uncounted, or
+   * `provesEnd` is set.
+   */
   #isDoubted = false;
   /** While the end is searched: the end is at or after `#low` and before `#high`. */
   #low: number | undefined;
   #high: number | undefined;
   #step = 0;
+  /** How many pages in a row have shown no new record. */
   #fruitless = 0;
+  /** How many pages in a row have ended beyond everything that was counted. */
   #beyondCount = 0;
   #totalAtFirst: number | undefined;
-  /** How many pages were read in overlapping mode, or while the list was longer than at first. */
-  #counted = 0;
+  /** How many pages count towards the limit of `MAX_EXTRA_PAGES`. */
+  #pagesTowardsLimit = 0;
   readonly #evidence: ListEvidence;
 
   constructor(session: IterationSession<T>) {
@@ -146,16 +157,16 @@ export class ListReader<T> {
         // A larger page than requested: the service ignores `pageSize`.
         if (page.pageSize > next.request.pageSize) this.#size = this.#fixedSize = page.pageSize;
         this.#countPage(page);
-        if (this.#hasBegun && isListEmpty(page)) return this.#finish();
+        if (this.#hasTakenPage && isListEmpty(page)) return this.#finish();
         const [firstSeen, lastSeen] = this.#seenOn(page);
         if (this.#confirmsEnd(page, lastSeen)) return this.#finish();
         this.#evidence.add(page, this.#session.keyOf);
-        if (this.#hasBegun && this.#leavesGap(page, lastSeen) && !(await this.#adjoins(page, next.request))) {
+        if (this.#hasTakenPage && this.#leavesGap(page, lastSeen) && !(await this.#adjoins(page, next.request))) {
           this.#countFruitless(page);
           this.#searchLeft(page);
           continue;
         }
-        const isFirst = !this.#hasBegun;
+        const isFirstPage = !this.#hasTakenPage;
         const value = this.#takeUnseen(page, firstSeen);
         const isContained = this.#isOverlapping && lastSeen === page.value.length - 1;
         if (isContained) this.#searchRight(page);
@@ -169,7 +180,7 @@ export class ListReader<T> {
         else if (goesOn) this.#countFruitless(page);
         if (goesOn) this.#readAhead();
         this.#evidence.emitted += value.length;
-        if (value.length > 0 || isFirst) yield { ...page, value };
+        if (value.length > 0 || isFirstPage) yield { ...page, value };
         if (!goesOn) return this.#finish();
       }
     } catch (error) {
@@ -209,7 +220,7 @@ export class ListReader<T> {
     const { label, keyOf } = this.#session;
     const problem = this.#evidence.finish(keyOf !== undefined, this.#isShort);
     if (problem?.isContradiction) throw this.#contradiction(problem.message);
-    if (problem) this.#session.warn(`${label}: ${problem.message}. The client may not see all that is counted.`);
+    if (problem) this.#session.warn(`${label}: ${problem.message}. The client may not be allowed to see all records.`);
   }
 
   /** Returns the page's `totalCount` if it is possible, otherwise the count before. */
@@ -312,7 +323,7 @@ export class ListReader<T> {
     this.#totalCount = this.#countOf(page);
     this.#low = this.#high = undefined;
     this.#step = 0;
-    this.#hasBegun = true;
+    this.#hasTakenPage = true;
   }
 
   /** Returns the records of a page that were not seen before, and marks them as seen. */
@@ -322,10 +333,10 @@ export class ListReader<T> {
     if (!keyOf) {
       // Without keys, the position decides. Pages beyond `totalCount` and repeated pages therefore contain nothing new.
       if (start >= page.totalCount && page.totalCount > 0) return [];
-      return page.value.slice(this.#hasBegun ? Math.max(0, this.#end - start) : 0);
+      return page.value.slice(this.#hasTakenPage ? Math.max(0, this.#end - start) : 0);
     }
     // If an iteration did not begin at page 1, records before the first seen record do not belong to it.
-    const from = startOfIteration(this.#session) === 0 || !this.#hasBegun ? 0 : Math.max(0, firstSeen);
+    const from = startOfIteration(this.#session) === 0 || !this.#hasTakenPage ? 0 : Math.max(0, firstSeen);
     return page.value.filter((record, index) => {
       const key = keyOf(record);
       if (index < from) return false;
@@ -350,8 +361,8 @@ export class ListReader<T> {
       throw this.#contradiction(`page ${page.page} ends at position ${endOfPage(page)} of ${page.totalCount}`);
     if (isBeyondCount) return;
     this.#totalAtFirst ??= total;
-    if (this.#isOverlapping || total > this.#totalAtFirst) this.#counted += 1;
-    if (this.#counted > MAX_EXTRA_PAGES + (3 * this.#totalAtFirst) / this.#size) throw this.#changesTooFast();
+    if (this.#isOverlapping || total > this.#totalAtFirst) this.#pagesTowardsLimit += 1;
+    if (this.#pagesTowardsLimit > MAX_EXTRA_PAGES + (3 * this.#totalAtFirst) / this.#size) throw this.#changesTooFast();
   }
 
   #changesTooFast(): PaginationError {

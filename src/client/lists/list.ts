@@ -35,9 +35,9 @@ export interface ListDefinition<T, Params> {
   schema: LazySchema<z.ZodObject>;
   /** Why the list has no parameter of this name, if that is known. */
   explainParameter?(name: string): string | undefined;
-  /** The request for checked arguments, without its page. Throws an `InputValidationError`. */
+  /** Returns the request for checked arguments, without the number of the page. Throws an `InputValidationError`. */
   request(params: Params, options: ListOptions): { path: string; query: Query & PageQueryParams };
-  /** How its pages are read. */
+  /** Returns how the pages of the list are read. */
   reading(params: Params): ListReading<T>;
   options: ListOptions;
 }
@@ -47,7 +47,10 @@ export interface ListReading<T> {
   pageReader(request: PageRequest): ResponseReader<Page<T>>;
   maxPageSize: number;
   keyOf: ((record: T) => RecordKey | undefined) | undefined;
-  /** A column with unique values that never change. With `gapless` the list is sorted by it if the caller does not sort. */
+  /**
+   * A column with unique values that never change. With `gapless`, the list is sorted by this column unless the caller
+   * sorts.
+   */
   stableSort?: string | undefined;
 }
 
@@ -57,7 +60,10 @@ export const readingOf = <T>(
   pageReader: ListReading<T>["pageReader"],
 ): ListReading<T> => ({ pageReader, maxPageSize: MAX_PAGE_SIZE, keyOf: createFieldKeyReader(key), stableSort });
 
-/** The records of a list. Parameters and options are read now: changing them afterwards has no effect. */
+/**
+ * Returns the paginator of a list. Parameters and options are read now, so later changes of the caller's objects have
+ * no effect.
+ */
 export function createPaginator<T, Params>(requester: Requester, list: ListDefinition<T, Params>): Paginator<T> {
   try {
     const session = sessionOf(requester, list);
@@ -71,7 +77,10 @@ export function createPaginator<T, Params>(requester: Requester, list: ListDefin
   }
 }
 
-/** Creates the reader of a whole list, which tells whether it was complete. With `provesEnd`, one more request proves the end. */
+/**
+ * Creates the reader of a whole list. It shows whether the list was complete. `provesEnd`: one more request proves the
+ * end.
+ */
 export const openReader = <T, Params>(
   requester: Requester,
   list: ListDefinition<T, Params>,
@@ -98,7 +107,7 @@ function sessionOf<T, Params>(requester: Requester, list: ListDefinition<T, Para
 const describePlace = (schema: LazySchema<z.ZodObject>, name: string, place: string) =>
   Object.hasOwn(schema().shape, name) ? `it belongs in the ${place} argument` : undefined;
 
-/** Creates one use of a list, for a checked request. */
+/** Creates the session for one use of a list. The request was checked before. */
 function createPageSession<T>(
   requester: Requester,
   { pageReader, maxPageSize, keyOf, stableSort }: ListReading<T>,
@@ -106,7 +115,7 @@ function createPageSession<T>(
   requested: Query & PageQueryParams,
   { readAhead = 1, gapless = false, ...requestOptions }: ListOptions,
 ): PageSession<T> {
-  // Each page costs one request of the limit.
+  // The largest size by default, because each page takes one request of the rate limit.
   const { page = 1, pageSize = MAX_PAGE_SIZE, sort = gapless ? stableSort : undefined } = requested;
   const { query } = encodeRequest({ method: "GET", path, query: { ...requested, sort, page, pageSize } });
   const label = `GET ${path}`;

@@ -13,7 +13,7 @@ export interface Page<T> {
   totalCount: number;
   /** Number of this page, from 1. */
   page: number;
-  /** Page size that the service applied, in records: the requested one, capped at its maximum. */
+  /** Page size that the service applied, in records: the requested size, but at most the maximum of the service. */
   pageSize: number;
   /** Number of pages. */
   pageCount: number;
@@ -24,8 +24,8 @@ export interface Page<T> {
 /** How a list is read. */
 export interface PagingOptions {
   /**
-   * How many further pages are requested, in parallel, while you hold one; `0` for none. Records are returned in order.
-   * Leaving the loop aborts them.
+   * How many further pages are requested in parallel while you process a page; `0` for none. Records are returned in
+   * order. Leaving the loop aborts these requests.
    * @default 1
    * @example
    * // A fast reader: three pages are on their way while one is processed.
@@ -65,7 +65,7 @@ export interface PageSession<T> {
   maxPageSize: number;
   readAhead: number;
   gapless: boolean;
-  /** The key of a record. Without it, or if it returns `undefined`, a record is not de-duplicated. */
+  /** Returns the key of a record. A record without a key is not de-duplicated. */
   keyOf: ((record: T) => RecordKey | undefined) | undefined;
   /**
    * Fetches one page. The first page of an iteration has the priority of any other read; further pages have the priority "low".

@@ -19,15 +19,15 @@ const toArraySchema = /* @__PURE__ */ lazy(() => z.strictObject({ limit: integer
  * Source: service interface, "Common paging parameters" and "Paged envelope".
  */
 export class Paginator<T> implements AsyncIterable<T> {
-  readonly #prepare: () => PageSession<T>;
+  readonly #createSession: () => PageSession<T>;
 
   /**
-   * @param prepare begins one use of the list: checks the caller's arguments and resolves the request. Throws an
-   * `InputValidationError`.
+   * @param createSession Creates the session for one use of the list. Throws an `InputValidationError` if an argument
+   * is wrong.
    * @internal
    */
-  constructor(prepare: () => PageSession<T>) {
-    this.#prepare = prepare;
+  constructor(createSession: () => PageSession<T>) {
+    this.#createSession = createSession;
   }
 
   /**
@@ -51,7 +51,7 @@ export class Paginator<T> implements AsyncIterable<T> {
    * @throws PaginationError if the service returns another page.
    */
   async page(): Promise<Page<T>> {
-    const session = this.#prepare();
+    const session = this.#createSession();
     try {
       const page = await session.fetch(session.first, { isFurther: false, signal: new AbortController().signal });
       assertRequestedPage(session.label, page, session.first);
@@ -70,7 +70,7 @@ export class Paginator<T> implements AsyncIterable<T> {
     const { limit = Infinity } = checkMethodOptions("toArray", toArraySchema, options);
     const records: T[] = [];
     if (limit === 0) {
-      this.#prepare();
+      this.#createSession();
       return records;
     }
     for await (const { value } of this.#iterate(limit)) {
@@ -82,11 +82,11 @@ export class Paginator<T> implements AsyncIterable<T> {
     return records;
   }
 
-  /** `limit`: how many records are wanted. */
+  /** Reads the list page by page. `limit`: how many records the caller wants. */
   #iterate(limit = Infinity): AsyncGenerator<Page<T>, void> {
     let reader: ListReader<T> | undefined;
     const start = () => {
-      reader = new ListReader({ ...this.#prepare(), limit });
+      reader = new ListReader({ ...this.#createSession(), limit });
       return reader.pages();
     };
     return endedBy(shownPages(start), () => reader?.close());

@@ -12,7 +12,7 @@ export function isSorted(values: readonly unknown[], direction: "ASC" | "DESC"):
   const lowerCase = texts.map((text) => text.toLowerCase());
   const start = commonPrefixLength(lowerCase);
   const initials = lowerCase.map((text) => text.charAt(start));
-  // It is enough that one rule fits.
+  // The values are sorted if they are in the order of one of these rules.
   return isInOrder(initials, compareCodeUnits) || textOrders().some((compare) => isInOrder(texts, compare));
 }
 

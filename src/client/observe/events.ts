@@ -1,6 +1,6 @@
 import type { RateLimitSnapshot } from "../limiter/rate-limiter.js";
 
-/** What all events of one call have in common. */
+/** The fields that all events of a call have. */
 export interface CallEvent {
   /** HTTP method. */
   method: string;
@@ -47,18 +47,18 @@ export interface HookEvents {
   waiting: CallEvent & {
     /** `"limit"`: all slots of `rateLimit` are in use. `"pause"`: all calls wait for the end of the pause after a 429. */
     reason: "limit" | "pause";
-    /** How long it is expected to wait at least, in ms. */
+    /** The shortest time that the call is expected to wait, in ms. */
     expectedMs: number;
   };
 }
 
 /**
- * Callbacks that observe a client, each called with one plain object: an object, or an instance of a class. If one throws or
- * its promise rejects, the error is logged and has no other effect.
+ * Callbacks that observe a client: an object, or an instance of a class. Each callback is called with one plain object.
+ * If a callback throws or its promise rejects, the error is logged and has no other effect.
  */
 export type Hooks = { [Name in keyof HookEvents]?: ((event: HookEvents[Name]) => void) | undefined };
 
-/** Receives log lines, each one string; `console` and pino loggers are such objects. */
+/** Receives log lines. Each line is one string. `console` and pino loggers can be used. */
 export interface Logger {
   /** Called for each request and each response. */
   debug(message: string): void;
@@ -70,9 +70,12 @@ export interface Logger {
   error(message: string): void;
 }
 
-/** A client as an instrumentation may read it at any time. Hold it weakly, so that the client can be collected. */
+/**
+ * The state of a client, which an instrumentation may read at any time. Refer to it weakly, so that the client can be
+ * collected.
+ */
 export interface ClientState {
-  /** Where it sends its requests, without a slash at the end. */
+  /** The address of the service, without a slash at its end. */
   readonly url: string;
   /** Clients with the same limiter share slots and queue. */
   readonly limiter: { snapshot(): RateLimitSnapshot };

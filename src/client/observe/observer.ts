@@ -41,17 +41,17 @@ const LOG_LINES: { [Name in keyof HookEvents]: (event: HookEvents[Name]) => [Log
 /** The key of the instrumentation, which the ES module and the CommonJS copy of the package share. */
 const INSTRUMENTATION: unique symbol = Symbol.for("stocklot.instrumentation");
 
-const shared: typeof globalThis & { [INSTRUMENTATION]?: Instrumentation } = globalThis;
+const globals: typeof globalThis & { [INSTRUMENTATION]?: Instrumentation } = globalThis;
 
 /**
- * Observes all clients of the process. Returns a function that ends the observation. If they are observed already, it changes
- * nothing and returns `undefined`.
+ * Observes all clients of the process. Returns a function that ends the observation. If the clients are observed
+ * already, nothing changes, and the result is `undefined`.
  */
 export function instrument(instrumentation: Instrumentation): (() => void) | undefined {
-  if (shared[INSTRUMENTATION]) return undefined;
-  shared[INSTRUMENTATION] = instrumentation;
+  if (globals[INSTRUMENTATION]) return undefined;
+  globals[INSTRUMENTATION] = instrumentation;
   return () => {
-    if (shared[INSTRUMENTATION] === instrumentation) delete shared[INSTRUMENTATION];
+    if (globals[INSTRUMENTATION] === instrumentation) delete globals[INSTRUMENTATION];
   };
 }
 
@@ -80,14 +80,14 @@ export class Observer {
     if (logger) callSafely(() => logger[level](redact(`stocklot: ${message}`)));
   }
 
-  /** Whether an event of this name is reported to anybody. */
-  hears(name: keyof HookEvents): boolean {
+  /** Whether a hook or a logger receives events of this name. */
+  hasListener(name: keyof HookEvents): boolean {
     return this.#logger !== undefined || this.#hooks[name] !== undefined;
   }
 
   /** Calls the hook of an event, and logs it. The event is only created if someone listens. */
   emit<Name extends keyof HookEvents>(name: Name, createEvent: () => HookEvents[Name]): void {
-    if (!this.hears(name)) return;
+    if (!this.hasListener(name)) return;
     const event = redactFields(createEvent());
     const hook = this.#hooks[name];
     if (hook) this.guard(`the ${name} hook`, () => hook({ ...event }));
@@ -133,7 +133,7 @@ export function nameOfThrown(thrown: unknown): string {
 
 /** Asks the instrumentation of the process, if there is one. It may return anything, so the result is checked. */
 function observe<O>(start: (one: Instrumentation) => O | undefined): O | undefined {
-  const one = shared[INSTRUMENTATION];
+  const one = globals[INSTRUMENTATION];
   if (!one) return undefined;
   try {
     if (isTrue(one.isIdle?.())) return undefined;

@@ -11,15 +11,16 @@ import type { RequestGroup } from "../send/requester.js";
  *
  *   begun      The search sends requests. The requests that it will still send are promised to it.
  *   in turn    A search without `totalTimeoutMs` waits until its slots are free, behind the searches that came before.
- *   waiting    A search with `totalTimeoutMs` would get its slots too late if the begun searches used all promised requests. They
- *              may need fewer, so it waits for up to a second. Then it is refused, and nothing was sent.
+ *   waiting    A search with `totalTimeoutMs` would get its slots too late if the begun searches used all promised
+ *              requests. The begun searches may need fewer, so the search waits for up to a second. If its slots
+ *              would still come too late, the search is rejected, and nothing was sent.
  *
  * Searches that send the same requests count as one search: only the first of them needs slots.
  */
 
 /** How long a search waits for begun searches, which may need fewer requests than expected, in ms. */
 const MAX_ADMISSION_WAIT_MS = 1_000;
-/** How often a waiting search asks again although no search has ended, in ms. */
+/** How often a waiting search checks again whether it may begin, although no search has ended, in ms. */
 const ASK_AGAIN_MS = 250;
 /** The weight of the latest search in the average time per request. */
 const LAST_WEIGHT = 0.2;
@@ -28,7 +29,7 @@ const LAST_WEIGHT = 0.2;
 export interface SearchRequest {
   /** Method and path, the start of messages. */
   label: string;
-  /** The same for all searches that share all their requests. */
+  /** Equal for all searches that share all their requests. */
   key: string;
   /** How many requests it will probably send. */
   requests: number;
@@ -59,18 +60,18 @@ export class Admission {
   }
 
   /**
-   * Waits until the search may begin. Returns a function to call when it has ended.
+   * Waits until the search may begin. Returns a function that must be called when the search has ended.
    *
-   * @throws TimeoutError if the search would end too late; the reason of the signal if that aborts.
+   * @throws TimeoutError if the search would end too late; the reason of the signal if the signal aborts.
    */
   async enter(search: SearchRequest): Promise<() => void> {
     if (search.group.lifetime.totalTimeoutMs === Infinity) await this.#waitInTurn(search);
     else await this.#waitForOthers(search);
-    return this.#leaveLater(search);
+    return this.#createLeave(search);
   }
 
-  /** Begins the search if it may begin. Asking and beginning are one step, because other searches ask at the same time. */
-  #begins(search: SearchRequest, mayBegin: () => boolean): boolean {
+  /** Begins the search if it may begin. Check and begin are one step, because other searches check at the same time. */
+  #tryToBegin(search: SearchRequest, mayBegin: () => boolean): boolean {
     const { key, group, requests } = search;
     const joined = this.#begun.get(key);
     if (!joined && !mayBegin()) return false;
@@ -80,7 +81,10 @@ export class Admission {
     return true;
   }
 
-  /** Returns the time until the last slot of a search is expected, in ms, after all requests that are promised to begun searches. */
+  /**
+   * Returns the time until the last slot of a search is expected, in ms, if the begun searches use all promised
+   * requests.
+   */
   #waitMs({ priority, requests }: SearchRequest): number {
     const promised = [...this.#begun.values()].reduce((sum, begun) => sum + begun.left(), 0);
     return this.#limiter.waitMs(priority, promised + requests - 1);
@@ -93,9 +97,9 @@ export class Admission {
     // A search that needs more requests than the limit allows begins when no other search is under way.
     const mayBegin = () => this.#inTurn[0] === place && (this.#waitMs(search) === 0 || this.#begun.size === 0);
     try {
-      while (!this.#begins(search, mayBegin)) {
+      while (!this.#tryToBegin(search, mayBegin)) {
         lifetime.throwIfAborted();
-        await this.#change(lifetime);
+        await this.#waitForChange(lifetime);
       }
     } finally {
       this.#inTurn.splice(this.#inTurn.indexOf(place), 1);
@@ -107,15 +111,15 @@ export class Admission {
     const { lifetime } = search.group;
     const isInTime = () => this.#waitMs(search) + search.requests * this.#requestMs <= lifetime.remainingMs;
     const until = monotonicNowMs() + Math.min(MAX_ADMISSION_WAIT_MS, lifetime.remainingMs);
-    while (!this.#begins(search, isInTime)) {
+    while (!this.#tryToBegin(search, isInTime)) {
       lifetime.throwIfAborted();
       if (this.#begun.size === 0 || monotonicNowMs() >= until) throw this.#tooLate(search);
-      await this.#change(lifetime);
+      await this.#waitForChange(lifetime);
     }
   }
 
-  /** Waits until a search has ended, at most `ASK_AGAIN_MS`. */
-  #change(lifetime: RequestGroup["lifetime"]): Promise<void> {
+  /** Waits until a search has ended or changed the queue, at most `ASK_AGAIN_MS`. */
+  #waitForChange(lifetime: RequestGroup["lifetime"]): Promise<void> {
     this.#wake ??= new AbortController();
     return sleep(ASK_AGAIN_MS, this.#wake.signal, lifetime);
   }
@@ -133,15 +137,15 @@ export class Admission {
     const retryAfterMs = Number.isFinite(waitMs) && !isSlow ? Math.ceil(waitMs) : undefined;
     const why = isSlow
       ? `at about ${Math.round(this.#requestMs)} ms each, they take longer than`
-      : "the rate limit allows the last of them later than";
+      : "the rate limit allows the last of them only after";
     const when = retryAfterMs === undefined ? "" : ` Try again in ${retryAfterMs} ms.`;
     const message =
-      `${label}: not begun, nothing was sent: the search takes about ${requests} requests, and ${why} ` +
+      `${label}: the search was not begun, and nothing was sent. It takes about ${requests} requests, and ${why} ` +
       `totalTimeoutMs (${group.lifetime.totalTimeoutMs} ms).${when}`;
     return new TimeoutError(message, { clock: "totalTimeoutMs", retryAfterMs });
   }
 
-  #leaveLater({ key, group }: SearchRequest): () => void {
+  #createLeave({ key, group }: SearchRequest): () => void {
     const startedAt = monotonicNowMs();
     let hasLeft = false;
     const leave = () => {

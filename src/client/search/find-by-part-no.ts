@@ -18,7 +18,7 @@ import {
 const MAX_SEARCH_PAGES = 40;
 /** How many times records that do not fit on one page are read until two readings agree. */
 const MAX_PASSES = 4;
-/** The share by which such pages overlap at least, so that they still overlap when the list has moved. */
+/** The smallest share of a page by which such pages overlap, so that they still overlap after the list has changed. */
 const PASS_OVERLAP = 0.1;
 
 /**
@@ -33,8 +33,9 @@ const PASS_OVERLAP = 0.1;
  *   2. Read pages until one contains the first record of the part number (`Bracket`). Pages of the same call are used first.
  *   3. If that page also contains the last record, it has the result. Otherwise read on from there (`readLongRun`).
  *   4. Prove the order of the list (`proveOrder`).
- *   5. Check the result: it contains every record of the part number that any page of this call has shown, and it would also be
- *      right if the service sorted by SKU, unless the pages exclude that.
+ *   5. Check the result. It contains every record of the part number that any page of this call has shown
+ *      (`assertNoneElsewhere`). It would also be right if the service sorted by SKU, unless the pages rule out that
+ *      order (`assertFitsOrderOfSkus`).
  *
  * If one of these steps proves nothing, an `UnsearchableListError` makes the caller read the whole list.
  */
@@ -82,8 +83,9 @@ function listedOnce<T>({ isUnique, keyOf }: SortedList<T>, records: readonly T[]
 }
 
 /**
- * Throws if a page of this call has shown a record of the part number that is not in the result. There are two exceptions, in
- * which the record was removed meanwhile: it stood next to the result, or the service's own order does not list it any more.
+ * Throws if a page of this call has shown a record of the part number that is not in the result. In two cases the
+ * record counts as removed meanwhile: it stood within a page of the result, or page 1 of the service's own order has
+ * shown it and does not show it any more.
  */
 async function assertNoneElsewhere<T>(
   { label, pages, unsorted, memory, numberOf, keyOf, fetch }: SortedList<T>,
@@ -158,8 +160,9 @@ class Bracket {
   #low: Bound | undefined;
   #high: Bound | undefined;
   #probesLeft: number | undefined;
-  /** How many pages in a row began with the part number itself. `#runEnd` is the position after its records on the last page. */
+  /** How many pages in a row began with the part number itself. */
   #stepsBack = 0;
+  /** The position after the records of the part number, as the last of these pages has shown it. */
   #runEnd = 0;
 
   constructor(
@@ -193,7 +196,7 @@ class Bracket {
     this.#runEnd = runEnd;
   }
 
-  /** The page to read next. */
+  /** Returns the page to read next. */
   next(): PageRequest {
     const { maxPageSize, total } = this.list.memory;
     const low = this.#low?.position ?? -1;
@@ -205,12 +208,12 @@ class Bracket {
     }
     if (this.#stepsBack > 0) return this.#pageBefore(low, high);
     const range = high - low;
-    const isFirst = this.#probesLeft === undefined;
+    const isFirstProbe = this.#probesLeft === undefined;
     this.#probesLeft ??= Math.log2(Math.max(1, range / maxPageSize)) + SPARE_PROBES;
     this.#probesLeft = Math.max(1, this.#probesLeft - 1);
     const reach = Math.floor(maxPageSize * 2 ** (this.#probesLeft - 1));
     const { position, length, isVague } = this.#expectedPlace(low, high);
-    const aim = position + (isFirst && isVague ? this.#shift(position - low, high - position, reach / 2) : 0);
+    const aim = position + (isFirstProbe && isVague ? this.#shift(position - low, high - position, reach / 2) : 0);
     const from = Math.max(low, high - reach, Math.min(aim, low + reach, high));
     // If the place does not fit on a page, aim at its beginning.
     return pageAround(from - 1, from + (length <= maxPageSize - 2 ? length : 1), maxPageSize);
@@ -227,8 +230,8 @@ class Bracket {
   }
 
   /**
-   * Returns the page to read after one that began with the part number itself: at first a page that ends with its records, then
-   * pages that begin twice as far back each time.
+   * Returns the page to read after a page that began with the part number itself. The first such page ends with the
+   * records of the part number. Each further page begins twice as far back.
    */
   #pageBefore(low: number, high: number): PageRequest {
     const { maxPageSize } = this.list.memory;

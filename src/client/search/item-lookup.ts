@@ -32,13 +32,14 @@ import { readEnd, type SortedList, UnsearchableListError } from "./sorted-list.j
 import { WholeReadings } from "./whole-readings.js";
 
 const MAX_PART_NUMBERS = 10_000;
-/** The number of SKUs from which it is worth a request to learn how long the list of items is. */
+/** With this many SKUs, one request to learn the length of the list of items pays off. */
 const MANY_SKUS = 13;
-/** How many pages a search usually costs, at the pessimistic end. */
+/** How many pages a search reads, as a pessimistic estimate. */
 const PAGES_PER_SEARCH = 2;
-/** Pages that the first search of a list reads besides, and those that prove its order. */
-const ENDS = 2;
-const PROOF = 5;
+/** How many more pages the first search in a list reads: one at each end. */
+const PAGES_AT_ENDS = 2;
+/** How many pages the proof of the order reads. */
+const PAGES_OF_PROOF = 5;
 /** No read-ahead: the pages belong to one call, and a request group cannot abort a single page. */
 const ONE_BY_ONE: ListOptions = { readAhead: 0 };
 
@@ -78,6 +79,7 @@ export class ItemLookup {
   readonly #admission: Admission;
   readonly #wholeReadings: WholeReadings<ListByPartNo>;
   readonly #warned = new Set<string>();
+  /** Counts the searches that share no requests. The count makes their keys differ. */
   #unshared = 0;
   /** The first of the searches of `show`, while the order is not proved. */
   #firstShown: Promise<void> | undefined;
@@ -161,7 +163,7 @@ export class ItemLookup {
         for (const [shortID, error] of missing) result.missing.set(shortID, error);
         for (const [shortID, partNo] of partNos) {
           const { records = [] } = byPartNo.get(partNo) ?? {};
-          // Others may get the same records.
+          // Copied, because other calls may receive the same records.
           result.found.set(shortID, { partNo, records: structuredClone(records) });
         }
         const sentAt = Math.min(group.oldestSentAt, startedAt);
@@ -190,8 +192,8 @@ export class ItemLookup {
     const isCold = memory.total === 0;
     const places = partNos.map((partNo) => (partNo !== undefined && memory.places.has(partNo) ? 1 : PAGES_PER_SEARCH));
     const spare = lookUps > 0 ? 1 : 0;
-    const proof = isUnique || memory.isProven ? 0 : PROOF;
-    const pages = places.reduce((sum, one) => sum + one, isCold ? ENDS : 0) + spare + proof;
+    const proof = isUnique || memory.isProven ? 0 : PAGES_OF_PROOF;
+    const pages = places.reduce((sum, one) => sum + one, isCold ? PAGES_AT_ENDS : 0) + spare + proof;
     const most = isCold ? Infinity : 2 * pagesOf(memory.total) + 1;
     this.#unshared += 1;
     const shared = group.isShared ? SharedRequests.keyOf(options) : this.#unshared;
@@ -204,7 +206,10 @@ export class ItemLookup {
     };
   }
 
-  /** The item's part number, in one request at most. Throws as `items.get` does, or if the service returns another item. */
+  /**
+   * Returns the item's part number, with at most one request. Throws what `items.get` throws, or if another item is
+   * returned.
+   */
   async partNoOf(shortID: string, options: RequestOptions): Promise<number> {
     const known = this.#partNos.get(shortID);
     if (known !== undefined) return known;
@@ -215,7 +220,7 @@ export class ItemLookup {
 
   /**
    * Searches a list for an item, and returns the records of all pages that were read, whatever item they are listed under.
-   * Returns `isFound: false` if only the whole list would show the records of the item; that is not read.
+   * Returns `isFound: false` if only the whole list would show the records of the item. The whole list is not read.
    */
   async show<T extends { partNo: number }>(
     define: InventoryList<T>,
@@ -241,7 +246,10 @@ export class ItemLookup {
     });
   }
 
-  /** Returns part numbers in the order of the SKUs. Unknown ones are looked up one by one, or in the list of items if that takes fewer requests. */
+  /**
+   * Returns part numbers in the order of the SKUs. Unknown part numbers are looked up one by one, or in the list of
+   * items if that takes fewer requests.
+   */
   async #resolvePartNos<T>(
     lookup: Lookup<T>,
     shortIDs: readonly string[],
@@ -251,7 +259,7 @@ export class ItemLookup {
     const count = unknown.size;
     let listed = new Map<string, number>();
     if (count > 1) {
-      // The list of items is at least as long as the one of their stock levels.
+      // The list of items is at least as long as the list of stock levels.
       if (list.memory.total === 0 && count < MANY_SKUS) await readEnd(list, "DESC").catch(ignoreUnsearchable);
       if (isListCheaper(count, list.memory.total)) listed = await readPartNos(lookup, unknown);
     }
@@ -271,7 +279,10 @@ export class ItemLookup {
     return { partNos, missing };
   }
 
-  /** Searches, in the order of part numbers, and reads the whole list if that is cheaper or the search impossible. */
+  /**
+   * Searches for the items one after the other, in the order of their part numbers. Reads the whole list instead if
+   * that takes fewer requests, or if the list cannot be searched.
+   */
   async #findAll<T>(lookup: Lookup<T>, skus: ReadonlyMap<number, string>): Promise<Map<number, ItemRecords<T>>> {
     const { group, list, definition, ifUnsorted } = lookup;
     const found = new Map<number, ItemRecords<T>>();
@@ -298,7 +309,10 @@ export class ItemLookup {
     }
   }
 
-  /** The records of these items in the whole list, which all who need it at the same time share. */
+  /**
+   * Reads the whole list, and returns the records of these items. Calls that need the list at the same time share one
+   * reading.
+   */
   async #readAll<T>(lookup: Lookup<T>, partNos: ReadonlySet<number>): Promise<Map<number, ItemRecords<T>>> {
     const { group, list, definition, options, maxAgeMs, startedAt } = lookup;
     const { epoch } = this.#requester.writes;
@@ -328,9 +342,9 @@ export class ItemLookup {
     if (durationOf(requests, slotAllowanceOf(this.#requester.limiter)) <= remainingMs) return;
     const retryAfterMs = Math.ceil(this.#requester.limiter.waitMs("low", requests - 1));
     throw new TimeoutError(
-      `${list.label}: not sent any further: only the whole list shows that an item is not listed, which takes about ${requests} requests, ` +
-        `more than totalTimeoutMs (${totalTimeoutMs} ms) allows. Set ifUnsorted: "error", accept older results with maxAgeMs, or query a ` +
-        "copy (stocklot/mirror).",
+      `${list.label}: no further request was sent. Only the whole list shows that an item is not listed. Reading the list ` +
+        `takes about ${requests} requests, more than totalTimeoutMs (${totalTimeoutMs} ms) allows. Set ifUnsorted: "error", ` +
+        "accept older results with maxAgeMs, or query a copy (stocklot/mirror).",
       { clock: "totalTimeoutMs", retryAfterMs: Number.isFinite(retryAfterMs) ? retryAfterMs : undefined },
     );
   }
@@ -346,7 +360,7 @@ export class ItemLookup {
 
 const keptRecords = <T>(record: unknown): T[] => (record === null ? [] : [structuredClone(record) as T]);
 
-/** The same, with the SKUs in the order asked. */
+/** Returns the result with the SKUs in the order in which the caller has given them. */
 function inOrder<T>(shortIDs: readonly string[], { path, found, missing }: FoundItems<T>): FoundItems<T> {
   const ordered = new Map<string, ItemRecords<T>>();
   for (const shortID of shortIDs) {

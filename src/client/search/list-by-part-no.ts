@@ -13,15 +13,15 @@ export interface ListByPartNo {
 }
 
 /**
- * Reads a whole list. If it shows fewer records than the service counts, it is read twice: a client with a scope may always see
- * fewer.
+ * Reads a whole list. If the list shows fewer records than the service counts, it is read again, and both readings must
+ * show the same records: a client with a scope may always see fewer records.
  */
 export async function readByPartNo<T>(
   requester: Requester,
   { keyOf, numberOf, label }: SortedList<T>,
   definition: ListDefinition<T, InventoryListParams>,
 ): Promise<ListByPartNo> {
-  // Not sorted by part number: a search may have refuted that order.
+  // Does not sort by part number, because a search may have refuted that order.
   const { stableSort, ...reading } = definition.reading(definition.params);
   const sort = stableSort === "partNo" ? undefined : stableSort;
   const everything = { ...definition, params: { ...definition.params, sort }, reading: () => reading };

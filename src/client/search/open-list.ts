@@ -14,7 +14,7 @@ interface ListSource<T> {
   column: SortedList<T>["column"];
 }
 
-/** The sorted lists of a client. Keeps what searches have shown of each list. */
+/** The sorted lists of a client. Keeps for each list the facts that earlier searches have found (`ListMemory`). */
 export class SortedLists {
   readonly #memories = new Map<string, ListMemory>();
 

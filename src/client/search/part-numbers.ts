@@ -30,14 +30,14 @@ export async function readPartNos(
     const query = { page: number, pageSize: MAX_PAGE_SIZE };
     const request = { method: "GET", path: READS.listAllItems.path, query, read: anyItemPageReader(query) };
     const page = await group.send({ ...request, priority: number === 1 ? undefined : "low" });
-    // A guess of how long the searched list is, until one of its own pages says so.
+    // An estimate of the length of the searched list, until a page of that list shows its length.
     list.memory.total ||= page.totalCount;
     for (const item of page.value) {
       const [shortID, partNo] = [fieldOf(item, "shortID"), fieldOf(item, "partNo")];
       if (typeof shortID === "string" && shortIDs.has(shortID) && Number.isSafeInteger(partNo))
         partNos.set(shortID, Number(partNo));
     }
-    // The caller looks up the rest one by one, also if this list never ends.
+    // The caller looks up the other SKUs one by one. The last condition ends a list that always reports more pages.
     const isLonger = !isListCheaper(shortIDs.size, page.totalCount);
     if (partNos.size === shortIDs.size || isLonger || !page.hasMore || number > 2 * pagesOf(page.totalCount))
       return partNos;

@@ -10,7 +10,7 @@ export type SearchResult = { record: unknown } | { missing: NotFoundError };
 export interface ReadTime {
   /** When the oldest request was sent, by the monotonic clock. */
   sentAt: number;
-  /** The number of writes before it. */
+  /** The `WriteLog.epoch` before the reading. */
   epoch: number;
 }
 
@@ -29,7 +29,10 @@ export class ResultCache {
     this.#writes = writes;
   }
 
-  /** The result for an item, if it is young enough. `partNo`: its part number, if that is known. */
+  /**
+   * Returns the result for an item, if it is not older than `maxAgeMs`. `partNo`: the part number of the item, if it is
+   * known.
+   */
   get(path: string, shortID: string, partNo: number | undefined, maxAgeMs: number): SearchResult | undefined {
     if (maxAgeMs <= 0) return undefined;
     const kept = this.#results.get(`${path} ${shortID}`);

@@ -18,8 +18,9 @@ export interface ItemScope {
 /** Where a stock level is searched, and how old it may be. */
 export interface StockLevelScope extends ItemScope {
   /**
-   * How old the result may be, in ms: one that this client has found is returned without a request if the oldest request of its
-   * search was sent at most that long ago. A write of this client for the item ends its use. In a web endpoint: 10_000 to
+   * How old the result may be, in ms. An earlier result of this client is returned without a request if the oldest
+   * request of its search was sent at most this long ago, and if this client has not written to the item since. For a
+   * web endpoint, use 10_000 to
    * 60_000.
    * @default 0: the stock level is searched
    * @example

@@ -10,8 +10,8 @@ export interface SearchedItem {
 }
 
 /**
- * Checks that the item also has its place in the order of SKUs. Part numbers are often assigned in the order of SKUs; then the
- * pages do not show by which of the two the service sorts.
+ * Checks that the item also fits between its neighbours in the order of SKUs. Part numbers are often assigned in the
+ * order of SKUs. In such a list, the pages do not show whether the service sorts by part number or by SKU.
  *
  * @param neighbours The records before and after the place of the part number, if there are any.
  * @throws UnsearchableListError if all pages of this call are in an order of SKUs in which the item belongs elsewhere.

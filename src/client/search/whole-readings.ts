@@ -16,7 +16,7 @@ interface WholeReading<T> {
 /** A caller who needs a whole list. */
 export interface WholeReader {
   lifetime: Lifetime;
-  /** The options that its requests share with those of others. */
+  /** The options of the requests, if this caller begins the reading. */
   options: RequestOptions;
   /** When its call began, by the monotonic clock. */
   startedAt: number;
@@ -25,8 +25,9 @@ export interface WholeReader {
 }
 
 /**
- * Readings of whole lists, each shared by all callers who may see what it shows: those whose call had begun before it, and those
- * who accept its age. It ends when the last of them has left.
+ * Shares readings of whole lists. A caller joins a reading if the call began before the reading did, or if the reading
+ * is not older than `maxAgeMs`. After a write of this client, no caller joins. A reading is aborted when its last
+ * caller has left.
  */
 export class WholeReadings<T> {
   readonly #readings = new Map<string, WholeReading<T>>();

@@ -44,7 +44,8 @@ export function createApiError(
   const body = isTokenRequest ? codeOfTokenError(response) : readErrorBody(response);
   const isTextHidden = isTokenRequest === true;
   const init: ApiErrorInit = { status, headers, ...body, method, path, attempts, applied, isTextHidden };
-  // A 404 of the token endpoint must not look like a missing item. A status that passes says nothing about the credentials.
+  // A 404 of the token endpoint must not look like a missing item. A temporary status says nothing about the
+  // credentials.
   if (isTokenRequest && isLastingStatus(status))
     return new AuthenticationError({
       ...init,
@@ -74,7 +75,7 @@ const ERROR_CODE_BY_STATUS: Record<number, string> = {
 };
 
 interface ErrorBody {
-  /** Whether it is the error object that the service documents, not a proxy's page. */
+  /** Whether the body is the error object that the service documents, not a proxy's page. */
   isFromService: boolean;
   code: string;
   /** Empty if the body has no message. */
@@ -83,8 +84,8 @@ interface ErrorBody {
 }
 
 /**
- * Reads an error body of any form: the documented object, one with only a message, HTML, or nothing. A proxy may have written
- * it, so each field is used only if it has the documented type.
+ * Reads an error body of any form: the documented object, an object with only a message, HTML, or nothing. A proxy may
+ * have written the body, so each field is used only if it has the documented type.
  */
 export function readErrorBody(response: WireResponse): ErrorBody {
   const text = readText(response);

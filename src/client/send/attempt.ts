@@ -4,7 +4,7 @@ import { monotonicNowMs } from "../../shared/time/clock.js";
 import { untilAborted } from "../../shared/time/wait.js";
 import { fieldOf, messageOf, toOneLine } from "../../shared/unknown.js";
 import type { TokenManager } from "../auth/token-manager.js";
-import { NoSlots, type RateLimiter, type Slot, SlotTooLate } from "../limiter/rate-limiter.js";
+import { type RateLimiter, type Slot, SlotSourceFailed, SlotTooLate } from "../limiter/rate-limiter.js";
 import type { Observer } from "../observe/observer.js";
 import {
   type ExchangeEnd,
@@ -39,11 +39,11 @@ export interface ClientParts {
 
 /** Sends the request of a call once, and again with a new token after a 401. */
 export async function attempt(parts: ClientParts, call: Call, progress: Progress): Promise<AttemptResult> {
-  const end = await sendOnce(parts, call, progress);
-  const isRefused = end.failure?.retry === "with a new token";
-  if (!isRefused || end.progress.hasRenewedToken || parts.closed.aborted) return end;
-  const renewed = { ...end.progress, hasRenewedToken: true };
-  reportRetry(parts, call, renewed, end.failure.reason);
+  const result = await sendOnce(parts, call, progress);
+  const isRefused = result.failure?.retry === "with a new token";
+  if (!isRefused || result.progress.hasRenewedToken || parts.closed.aborted) return result;
+  const renewed = { ...result.progress, hasRenewedToken: true };
+  reportRetry(parts, call, renewed, result.failure.reason);
   return await sendOnce(parts, call, renewed);
 }
 
@@ -67,7 +67,7 @@ async function sendOnce(parts: ClientParts, call: Call, before: Progress): Promi
     if ("kind" in permission) return failedAttempt(call, progress, permission);
     let veto: Problem | undefined;
     const request = wireRequest(call, token, () => {
-      veto = slot.hasExpired?.() ? { kind: "slot expired" } : permission.withdraw();
+      veto = slot.hasExpired?.() ? { kind: "slot expired" } : permission.recheck();
       // The transport sends nothing after an error.
       if (veto) throw new Error("not allowed to be sent");
       call.settings.onSend?.();
@@ -82,12 +82,12 @@ async function sendOnce(parts: ClientParts, call: Call, before: Progress): Promi
     );
     sent = end.sent;
     if (end.failure) {
-      progress = { ...progress, head: end.head };
-      return failedAttempt(call, progress, veto ?? problemOfExchange(end, !parts.clock.hasResponded));
+      progress = { ...progress, responseHead: end.head };
+      return failedAttempt(call, progress, veto ?? problemOfExchange(end, parts.clock.hasResponded));
     }
     const { response } = end;
     const { status, headers } = response;
-    progress = { ...progress, head: { status, headers } };
+    progress = { ...progress, responseHead: { status, headers } };
     parts.clock.observe(headers);
     const durationMs = monotonicNowMs() - progress.sending.begunAtMs;
     parts.observer.emit("response", () => ({ ...info, status, durationMs }));
@@ -97,13 +97,17 @@ async function sendOnce(parts: ClientParts, call: Call, before: Progress): Promi
     return failedAttempt(call, progress, { kind: "exception", thrown, sent });
   } finally {
     parts.onTheWire.delete(call);
-    // Not earlier: after a 429, the pause must have begun, or a waiting call would get the slot.
+    // Ends the slot last. If it ended before the pause of a 429 had begun, a waiting call would get the slot.
     slot.end(sent);
   }
 }
 
-/** From this round on, an expired token is used: two tokens have expired while the call was in the queue. A refused token is never used. */
-const ANY_TOKEN_FROM_ROUND = 3;
+/**
+ * How many times a call queues for a slot with a token that must still be fresh when the slot comes. The next time, the
+ * call also uses a token that has expired in the queue, so that it is sent at last. A token that the service has
+ * refused is never used.
+ */
+const MAX_FRESH_TOKEN_ROUNDS = 2;
 
 /** The error with which a waiting call fails after the 429 of a probe, if the call has had too many 429s. */
 const TOO_MANY_RATE_LIMITS = Symbol("too many 429s");
@@ -115,9 +119,10 @@ interface Acquired {
 }
 
 /**
- * Waits for a token, then for a slot. The token comes first, because its request needs a slot, too, and there may be only one
- * slot. If the token expires or is refused in the queue, the call returns its slot, waits for a new token (one request for all
- * waiting calls), and queues before others. The repetition after a 401 also queues before others.
+ * Waits for a token, then for a slot. The token comes first, because the token request needs a slot, too, and there may
+ * be only one slot. If the token expires or is refused while the call waits for its slot, the call begins another
+ * round: it returns the slot, waits for a new token (one request for all waiting calls), and queues before other calls.
+ * After a 401, the call also queues before other calls.
  */
 async function acquire(parts: ClientParts, call: Call, before: Progress): Promise<Acquired | AttemptResult> {
   const { limiter, tokens, observer } = parts;
@@ -125,7 +130,7 @@ async function acquire(parts: ClientParts, call: Call, before: Progress): Promis
   const needsToken = !call.request.isTokenRequest;
   let progress = before;
   let waitedMs = 0;
-  const onLongWait = observer.hears("waiting")
+  const onLongWait = observer.hasListener("waiting")
     ? (expectedMs: number, reason: "limit" | "pause") =>
         observer.emit("waiting", () => ({ ...call.identity, reason, expectedMs }))
     : undefined;
@@ -159,7 +164,7 @@ async function acquire(parts: ClientParts, call: Call, before: Progress): Promis
       return failedAttempt(call, progress, problemOfWait(parts, call, thrown));
     }
     waitedMs += monotonicNowMs() - queuedAt;
-    const token = round < ANY_TOKEN_FROM_ROUND ? tokens.fresh : tokens.last;
+    const token = round <= MAX_FRESH_TOKEN_ROUNDS ? tokens.fresh : tokens.last;
     if (token !== undefined || !needsToken) {
       call.observer.notify((observation) => observation.waited(waitedMs));
       return { slot, token: needsToken ? token : undefined, progress };
@@ -170,11 +175,12 @@ async function acquire(parts: ClientParts, call: Call, before: Progress): Promis
 
 const ended = ({ reason }: Lifetime): Problem => ({ kind: "end", reason, sent: false });
 
-/** Why the limiter grants no slot. */
+/** Returns why the limiter has granted no slot. */
 function problemOfWait({ limiter }: ClientParts, { lifetime }: Call, thrown: unknown): Problem {
   if (thrown instanceof SlotTooLate)
     return { kind: "slot too late", waitMs: thrown.waitMs, pausedUntil: thrown.pausedUntil };
-  if (thrown instanceof NoSlots) return { kind: "no slots", message: thrown.message, cause: thrown.cause };
+  if (thrown instanceof SlotSourceFailed)
+    return { kind: "slot source failed", message: thrown.message, cause: thrown.cause };
   if (thrown === TOO_MANY_RATE_LIMITS) {
     const response = lastRateLimited.get(limiter) ?? { status: 429, headers: {}, body: new Uint8Array() };
     return { kind: "status", response, pauseMs: pauseMsOf(limiter) };
@@ -182,9 +188,12 @@ function problemOfWait({ limiter }: ClientParts, { lifetime }: Call, thrown: unk
   return lifetime.aborted ? ended(lifetime) : { kind: "exception", thrown, sent: false };
 }
 
-/** Permission to send. `withdraw` is called right before the first byte. It returns a problem if nothing may be sent. */
+/**
+ * Permission to send. `recheck` is called right before the first byte. It returns a problem if nothing may be sent
+ * after all.
+ */
 interface Permission {
-  withdraw(): Problem | undefined;
+  recheck(): Problem | undefined;
 }
 
 /** Asks the caller's `beforeSend` whether the attempt may be sent. */
@@ -196,7 +205,7 @@ async function askBeforeSend(
   try {
     const check = await untilAborted(lifetime, (async () => beforeSend(attempt))());
     return {
-      withdraw() {
+      recheck() {
         try {
           assertSynchronous(label, check?.());
           return undefined;
@@ -210,7 +219,7 @@ async function askBeforeSend(
   }
 }
 
-const ALWAYS: Permission = { withdraw: () => undefined };
+const ALWAYS: Permission = { recheck: () => undefined };
 
 /** Throws if `returned` is a promise: nothing can wait for it right before the first byte. */
 function assertSynchronous(label: string, returned: unknown): void {
@@ -227,7 +236,7 @@ function begun({ request }: Call, before: Progress, clockAheadMs: number | undef
     clockAheadMs,
     lastRecNo: request.lastRecNo?.(),
   };
-  return { ...before, attempts: before.attempts + 1, sending, head: undefined };
+  return { ...before, attempts: before.attempts + 1, sending, responseHead: undefined };
 }
 
 function wireRequest(call: Call, token: string | undefined, beforeFirstByte: () => void): WireRequest {
@@ -250,8 +259,9 @@ function wireRequest(call: Call, token: string | undefined, beforeFirstByte: () 
 }
 
 /**
- * Makes an error response usable if its body was cut off, too slow or unreadable: its head is enough. A success with a cut body
- * becomes a failure: not every transport reports that a connection broke before the end of a body without a length.
+ * Makes an error response usable although its body was cut off, too slow or unreadable: status and headers are enough.
+ * A success whose body was cut off becomes a failure: if a body has no length, not every transport reports that the
+ * connection broke.
  */
 function withUsableBody(end: ExchangeEnd): ExchangeEnd {
   const { sent, response } = end;
@@ -266,7 +276,7 @@ function withUsableBody(end: ExchangeEnd): ExchangeEnd {
 
 function problemOfExchange(
   { sent, failure: { kind, cause }, head }: Extract<ExchangeEnd, { failure: object }>,
-  isFirst: boolean,
+  hasResponded: boolean,
 ): Problem {
   switch (kind) {
     case "aborted":
@@ -279,7 +289,7 @@ function problemOfExchange(
     case "exception":
       return { kind, thrown: cause, sent };
     case "connection":
-      return { kind, network: describeNetworkFailure(cause) ?? unknownFailure(cause), cause, sent, isFirst };
+      return { kind, network: describeNetworkFailure(cause) ?? unknownFailure(cause), cause, sent, hasResponded };
   }
 }
 

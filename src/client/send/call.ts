@@ -43,7 +43,7 @@ export interface ResponseContext {
 
 export type ResponseReader<T> = (context: ResponseContext) => T | Promise<T>;
 
-/** What happens if a response is not what the service documents: an error, a warning or nothing. */
+/** The reaction to a response that is not what the service documents: an error, a warning, or none. */
 export interface ResponseValidation {
   mode: "error" | "warn" | "off";
   warn(message: string): void;
@@ -85,7 +85,7 @@ export class Call {
     this.mayRepeat = !this.isWrite || method === "PUT" || method === "DELETE";
   }
 
-  /** The fields that all its events have. */
+  /** The fields that all events of the call have. */
   get identity(): { method: string; path: string } {
     const { method, path } = this.request;
     return { method, path };

@@ -30,7 +30,8 @@ export function errorOf(call: Call, progress: Progress, problem: Problem): unkno
       return createApiError(call, progress, problem.response, problem.pauseMs);
     case "false success": {
       const { status, text } = problem;
-      const message = `${label}: ${status}, but ${text}. It may or may not have been applied. ${call.request.recoveryHint ?? ""}`;
+      const doubt = "The write may or may not have been applied.";
+      const message = `${label}: ${status}, but ${text}. ${doubt} ${call.request.recoveryHint ?? ""}`;
       return new ResponseValidationError(message.trim(), { status, issues: [{ path: [], message: text }], applied });
     }
     case "connection": {
@@ -47,7 +48,11 @@ export function errorOf(call: Call, progress: Progress, problem: Problem): unkno
     case "too large":
     case "undecodable": {
       const { status, cause } = problem;
-      const text = UNREADABLE[problem.kind];
+      const { maxResponseBytes } = call.settings;
+      const text =
+        problem.kind === "too large"
+          ? `the response is larger than maxResponseBytes (${maxResponseBytes} bytes)`
+          : "the response cannot be decoded";
       return new ResponseValidationError(`${label}: ${text}`, {
         status,
         issues: [{ path: [], message: text }],
@@ -59,7 +64,7 @@ export function errorOf(call: Call, progress: Progress, problem: Problem): unkno
       return errorOfEnd(label, problem.reason, progress);
     case "slot too late":
       return slotTooLateError(label, call.lifetime.totalTimeoutMs, problem, progress);
-    case "no slots":
+    case "slot source failed":
       return new ConnectionError(`${label}: ${problem.message}${unsentOrCount(progress)}`, {
         cause: problem.cause,
         applied,
@@ -75,11 +80,6 @@ export function errorOf(call: Call, progress: Progress, problem: Problem): unkno
       return problem.sent ? copyOfCause(problem.thrown) : problem.thrown;
   }
 }
-
-const UNREADABLE = {
-  "too large": "the response is larger than maxResponseBytes",
-  undecodable: "the response cannot be decoded",
-};
 
 /** Returns the error of a call, given the failure of its last attempt. */
 export function callerError(call: Call, progress: Progress, { problem, error }: Pick<Failure, "problem" | "error">) {
@@ -138,7 +138,7 @@ const DEFAULT_RECOVERY_HINT = "Check whether it was applied before you resend it
 
 function outcomeUnknownError(
   { label, request, payload }: Call,
-  { sending, head }: Progress,
+  { sending, responseHead }: Progress,
   { cause, isReason }: { cause: unknown; isReason: boolean },
 ) {
   const { method, path, recoveryHint = DEFAULT_RECOVERY_HINT } = request;
@@ -149,7 +149,7 @@ function outcomeUnknownError(
   const error = new OutcomeUnknownError(`${label}: sent, but the outcome is unknown (${reason}). ${recoveryHint}`, {
     cause,
     isReason,
-    status: head?.status,
+    status: responseHead?.status,
     request: {
       method,
       path,

@@ -27,19 +27,19 @@ import { hasDefaultRetries } from "./retry-options.js";
 
 export type Retry = "never" | "with a new token" | "after the pause" | "after a back-off" | "after a moment";
 
-/** What happened in an attempt, or while it waited. */
+/** The problem of an attempt, or of the wait for the attempt. */
 export type Problem =
   /** An error status. `pauseMs`: the remaining time of the pause after a 429, in ms. */
   | { readonly kind: "status"; readonly response: WireResponse; readonly pauseMs: number }
   /** The status is a success, but the response does not report one. */
   | { readonly kind: "false success"; readonly status: number; readonly text: string }
-  /** `isFirst`: the client has not received any response yet. */
+  /** `hasResponded`: whether the client has received any response before. */
   | {
       readonly kind: "connection";
       readonly network: NetworkFailure;
       readonly cause: unknown;
       readonly sent: boolean;
-      readonly isFirst: boolean;
+      readonly hasResponded: boolean;
     }
   | { readonly kind: "timeout"; readonly sent: boolean }
   | {
@@ -53,10 +53,10 @@ export type Problem =
   /** No slot will be free in time. */
   | { readonly kind: "slot too late"; readonly waitMs: number; readonly pausedUntil: number | null }
   /** The source of slots failed. */
-  | { readonly kind: "no slots"; readonly message: string; readonly cause: unknown }
-  /** This process stood still for so long that another one may have the slot by now. */
+  | { readonly kind: "slot source failed"; readonly message: string; readonly cause: unknown }
+  /** This process stood still for so long that another process may have the slot by now. */
   | { readonly kind: "slot expired" }
-  /** There is no token. `error` is the error of the token request, which other calls may share. */
+  /** There is no token. Several calls may share `error`, the error of the token request. */
   | { readonly kind: "no token"; readonly error: unknown }
   /** The caller's `beforeSend` threw, so the request must not be sent. */
   | { readonly kind: "veto"; readonly thrown: unknown }
@@ -91,9 +91,10 @@ export function consequenceOf(call: Call, problem: Problem): Consequence {
     case "false success":
       return { applied: "unknown", retry: "never", reason: problem.text };
     case "connection": {
-      const { network, sent, isFirst } = problem;
+      const { network, sent, hasResponded } = problem;
       const again = repeatedIf(!sent || call.mayRepeat);
-      const isAbsent = network.isRefusedHere && isFirst && again !== "never" && hasDefaultRetries(call.settings.retry);
+      const isAbsent =
+        network.isRefusedHere && !hasResponded && again !== "never" && hasDefaultRetries(call.settings.retry);
       const retry = network.permanent ? "never" : isAbsent ? "after a moment" : again;
       return { applied: ifSent(sent), retry, reason: `${network.problem}: ${network.detail}` };
     }
@@ -106,7 +107,7 @@ export function consequenceOf(call: Call, problem: Problem): Consequence {
     case "slot expired":
       return { applied: "no", retry: "after a back-off", reason: SLOT_EXPIRED };
     case "slot too late":
-    case "no slots":
+    case "slot source failed":
     case "no token":
       return { applied: "no", retry: "never", reason: kind };
     case "veto":

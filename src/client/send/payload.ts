@@ -9,7 +9,7 @@ const FORM_CONTENT_TYPE = "application/x-www-form-urlencoded";
 /** Deeper nesting is refused: it overflows the stack of recursive code. */
 const MAX_NESTING = 100;
 
-/** What a request sends besides its method and headers. */
+/** The encoded parts of a request, apart from its method and headers. */
 export interface EncodedRequest {
   /** Path and query behind the base URL. */
   target: string;

@@ -2,7 +2,7 @@ import type { StocklotError } from "../../shared/errors/index.js";
 import type { ResponseHead, WireResponse } from "../transport/exchange.js";
 import type { Failure } from "./failure.js";
 
-/** How far a call has come. It is never changed: each attempt returns the next one. */
+/** How far a call has come. A `Progress` is never changed: each attempt returns a new one. */
 export interface Progress {
   /** How many attempts have begun, including those that failed before anything was sent. */
   readonly attempts: number;
@@ -18,11 +18,11 @@ export interface Progress {
   readonly lastError: unknown;
   /** The last attempt. */
   readonly sending: Sending;
-  /** The head of the last attempt's response. */
-  readonly head: ResponseHead | undefined;
+  /** Status and headers of the last attempt's response. */
+  readonly responseHead: ResponseHead | undefined;
 }
 
-/** What was known when an attempt began. */
+/** Facts that were recorded when an attempt began. */
 export interface Sending {
   /** When it began, in ms since the epoch. */
   readonly sentAt: number;
@@ -43,7 +43,7 @@ export const NOT_BEGUN: Progress = {
   applied: "no",
   lastError: undefined,
   sending: { sentAt: 0, begunAtMs: 0, clockAheadMs: undefined, lastRecNo: undefined },
-  head: undefined,
+  responseHead: undefined,
 };
 
 /** How an attempt, or all attempts of a call, ended. */

@@ -15,7 +15,7 @@ export interface ResponseInfo {
   method: string;
   /** Relative to `baseUrl`, encoded, without the query. */
   path: string;
-  /** Attempts, also those that failed before anything was sent; of all requests, if the call sends several. */
+  /** Number of attempts of all requests of the call, including attempts that failed before anything was sent. */
   attempts: number;
   /** The whole call, in ms: waiting, attempts and back-offs. */
   durationMs: number;
@@ -61,7 +61,7 @@ export interface RequestOptions {
    */
   retry?: RetryOptions | false | undefined;
   /**
-   * How urgent the call is among those that wait for a slot.
+   * How urgent the call is among the calls that wait for a slot.
    * @default "high" for writes, "normal" for reads, "low" for further pages of an iteration
    * @example
    * // A report that must not slow down the scanners.
@@ -89,9 +89,9 @@ export interface RequestOptions {
    */
   onResponse?: ((response: ResponseInfo) => void) | undefined;
   /**
-   * Awaited before each attempt, when its token and slot are there. It may return a function, not an async one, which is
-   * called right before the first byte is sent (with `fetch`: before it is called). If either throws, nothing is sent, and
-   * the call rejects with what was thrown.
+   * Called and awaited before each attempt, when the attempt has a token and a slot. It may return a function, which
+   * must not be async. This function is called right before the first byte is sent, or right before `fetch` is called.
+   * If one of the two functions throws, nothing is sent, and the call rejects with the thrown value.
    * @default none
    * @example
    * // Note each attempt before its first byte can leave.

@@ -19,23 +19,24 @@ import { WriteLog } from "./write-log.js";
 /** Sends requests. */
 export interface Requester {
   /**
-   * Sends a request and returns the result of its reader. `shared` is the signal of an iteration that reads pages ahead, or of
-   * a token request; it aborts the request, too. With `shared`, the error shows its caller's line later (`showCaller`).
+   * Sends a request and returns the result of its reader. `ownerSignal` also aborts the request. It belongs to the
+   * iteration or the token renewal that sends the request, and that adds the caller's line to an error itself
+   * (`showCaller`).
    */
-  send<T>(request: ApiRequest<T>, options?: RequestOptions, shared?: AbortSignal): Promise<T>;
+  send<T>(request: ApiRequest<T>, options?: RequestOptions, ownerSignal?: AbortSignal): Promise<T>;
 }
 
 /** Sends the requests of one call. */
 export interface RequestGroup extends Requester {
-  /** How many requests it has sent. */
+  /** How many requests the group has sent. */
   requests: number;
   /** When the oldest request was sent, by the monotonic clock in ms; `Infinity` if requests are not shared. */
   oldestSentAt: number;
   /** The caller's signal and deadline. */
   readonly lifetime: Lifetime;
-  /** Whether its requests may be shared with other calls. */
+  /** Whether requests of the group may be shared with other calls. */
   readonly isShared: boolean;
-  /** Notes a response that another call has received, and that this call uses, too. */
+  /** Notes the response to a shared request that another call has sent. */
   note(response: ResponseInfo): void;
 }
 
@@ -91,13 +92,16 @@ export class ClientRequester implements Requester, ClientState {
     this.#config.observer.warn(message);
   }
 
-  async send<T>(request: ApiRequest<T>, given?: RequestOptions, shared?: AbortSignal): Promise<T> {
+  async send<T>(request: ApiRequest<T>, given?: RequestOptions, ownerSignal?: AbortSignal): Promise<T> {
     const options = given === undefined ? given : checkRequestOptions(`${request.method} ${request.path}`, given);
-    const lifetime = new Lifetime([options?.signal, shared], options?.totalTimeoutMs ?? this.#config.totalTimeoutMs);
+    const lifetime = new Lifetime(
+      [options?.signal, ownerSignal],
+      options?.totalTimeoutMs ?? this.#config.totalTimeoutMs,
+    );
     try {
       return await this.#sendWithin(lifetime, request, options);
     } catch (error) {
-      if (!shared) showCaller(error);
+      if (!ownerSignal) showCaller(error);
       throw error;
     } finally {
       lifetime.end();
@@ -118,7 +122,7 @@ export class ClientRequester implements Requester, ClientState {
     const forgetHeaders = options?.headers && rememberCallHeaders(options.headers);
     const startedAt = monotonicNowMs();
     let progress = NOT_BEGUN;
-    let end: string | undefined;
+    let errorName: string | undefined;
     if (call.isWrite) this.writes.note(request.shortID);
     try {
       return await observed.run(async () => {
@@ -133,21 +137,22 @@ export class ClientRequester implements Requester, ClientState {
         }
       });
     } catch (error) {
-      end = nameOfThrown(error);
+      errorName = nameOfThrown(error);
       throw error;
     } finally {
-      const { attempts, head } = progress;
+      const { attempts, responseHead } = progress;
       if (call.isWrite) this.writes.note(request.shortID);
-      observed.notify((observation) => observation.ended({ status: head?.status, error: end }));
+      observed.notify((observation) => observation.ended({ status: responseHead?.status, error: errorName }));
       const durationMs = monotonicNowMs() - startedAt;
-      if (head) this.#report(call.settings, { ...head, method, path, attempts, durationMs });
+      if (responseHead) this.#report(call.settings, { ...responseHead, method, path, attempts, durationMs });
       forgetHeaders?.();
     }
   }
 
   /**
-   * Runs several requests as one call of the caller's: one deadline, one signal, one `onResponse`. `run` gets a group, which
-   * sends the requests with these checked options, and counts them. With `shares`, equal requests in flight are sent once.
+   * Runs several requests as one call: they have one deadline, one signal and one `onResponse`. `run` receives a group,
+   * which sends the requests with these checked options and counts them. With `shares`, equal requests in flight are
+   * sent only once.
    */
   async group<T>(given: RequestOptions, run: (group: RequestGroup) => Promise<T>, shares = false): Promise<T> {
     const { signal, totalTimeoutMs = this.#config.totalTimeoutMs, onResponse, ...rest } = given;
@@ -223,7 +228,10 @@ export class ClientRequester implements Requester, ClientState {
     }
   }
 
-  /** Throws if a slot would come too late for this caller. A shared request has no deadline of its own for its slot. */
+  /**
+   * Throws if a slot would come too late for this caller. The shared request itself waits for its slot without a
+   * deadline.
+   */
   #assertSlotInTime(
     lifetime: Lifetime,
     { method, path, priority = "normal" }: ApiRequest<unknown>,

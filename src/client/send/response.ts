@@ -42,7 +42,7 @@ export function assertMatchesSchema<T>(
 /** How many records are validated together. No page of the service has more. */
 const MAX_VALIDATED_RECORDS = 1_000;
 
-/** Returns all issues that zod finds. In a list longer than a page, only those of the first batch of records that has issues. */
+/** Returns all issues that zod finds. In a list longer than a page, only the issues of the first batch that has any. */
 function findValidationIssues(schema: z.ZodType, data: unknown): Issue[] {
   const records = Array.isArray(data) ? data : fieldOf(data, "value");
   if (!Array.isArray(records) || records.length <= MAX_VALIDATED_RECORDS) return validateBatch(schema, data);
@@ -91,7 +91,7 @@ const MAX_BODY_EXCERPT_LENGTH = 120;
 export function readJsonBody(context: ResponseContext): unknown {
   const { response, call } = context;
   const text = readValidText(response);
-  // Otherwise a SKU with a replacement character would pass every schema.
+  // If invalid bytes became replacement characters, a wrong SKU would pass every schema.
   if (text === undefined)
     throw unreadableError(context, isGzip(response.body) ? GZIP_PROBLEM : "the response is not valid UTF-8");
   const data = parseJsonOrUndefined(text);
@@ -108,7 +108,7 @@ const isGzip = ([first, second]: Uint8Array) => first === 0x1f && second === 0x8
 
 function describeUnreadableBody(text: string, { request }: Call): string {
   if (text === "") return "empty, not JSON";
-  // Nothing of it is shown, because a part of a token could not be recognised for redaction.
+  // The body is not shown, because a part of a token could not be recognised for redaction.
   if (request.isTokenRequest) return "not JSON";
   return `not JSON but ${JSON.stringify(redactStart(text, MAX_BODY_EXCERPT_LENGTH).replace(/\s+/g, " "))}`;
 }

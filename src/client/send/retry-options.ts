@@ -21,7 +21,7 @@ export interface RetryOptions {
    */
   minDelayMs?: number | undefined;
   /**
-   * Upper bound of each of these waits, in ms. A `Retry-After` header of the service takes precedence, up to 60 s.
+   * Longest wait before a retry, in ms. A `Retry-After` header of the service takes precedence, up to 60 s.
    * @default 8_000
    * @example
    * // Retry quickly: a visitor is waiting.
@@ -37,7 +37,8 @@ export interface RetryOptions {
    */
   maxRateLimitRetries?: number | undefined;
   /**
-   * Bounds in ms of the pause after a 429 without `Retry-After`. A pause lasts at least a second, at most an hour.
+   * Shortest and longest pause after a 429 without `Retry-After`, in ms. No pause is longer than an hour. After a
+   * `Retry-After`, a pause lasts at least a second.
    * @default [30_000, 60_000]
    * @example
    * // Your contract says that ten seconds are enough.
@@ -56,7 +57,7 @@ export const DEFAULT_RETRY_SETTINGS: RetrySettings = {
   rateLimitDelayMs: [30_000, 60_000],
 };
 
-/** Whether nobody has chosen other retries than the defaults. */
+/** Whether these are the default retries. */
 export const hasDefaultRetries = ({ maxRetries, minDelayMs, maxDelayMs }: RetrySettings) =>
   maxRetries === DEFAULT_RETRY_SETTINGS.maxRetries &&
   minDelayMs === DEFAULT_RETRY_SETTINGS.minDelayMs &&

@@ -2,7 +2,10 @@ import type { Failure } from "./failure.js";
 import type { RetrySettings } from "./retry-options.js";
 
 const MAX_RETRY_AFTER_MS = 60_000;
-/** A service that is being started on this machine may need a moment; one that is not there is reported within a second. */
+/**
+ * Long enough for a service that is starting on this machine. With two retries, a missing service is reported within a
+ * second.
+ */
 const MOMENT_MS = 300;
 
 /**

@@ -12,6 +12,7 @@ import type { AttemptResult, Progress } from "./progress.js";
 import type { RetrySettings } from "./retry-options.js";
 import { retryWaitMs } from "./retry-wait.js";
 
+/** How many times a call is repeated with `retry: "after a moment"`. */
 const MAX_MOMENTS = 2;
 
 /**
@@ -33,13 +34,13 @@ export async function retried(
   },
 ): Promise<AttemptResult> {
   const { lifetime, settings } = call;
-  let end = failed;
+  let latest = failed;
   const again = new Error("again");
   try {
     await pRetry(
       async (round) => {
-        if (round > 1) end = await runAttempt(end.progress);
-        if (end.failure) throw again;
+        if (round > 1) latest = await runAttempt(latest.progress);
+        if (latest.failure) throw again;
       },
       {
         // `afterRetry` decides how often to retry, and `retryWaitMs` how long to wait.
@@ -48,11 +49,11 @@ export async function retried(
         maxTimeout: 0,
         signal: lifetime.signal,
         shouldRetry: async () => {
-          const { failure } = end;
+          const { failure } = latest;
           if (!failure || isLast()) return false;
-          const progress = afterRetry(end.progress, failure, settings.retry);
+          const progress = afterRetry(latest.progress, failure, settings.retry);
           if (!progress) return false;
-          end = { progress, failure };
+          latest = { progress, failure };
           onRetry(progress, failure.reason);
           const waitMs = retryWaitMs(failure, progress.retries, settings.retry, Math.random());
           if (waitMs > 0) await sleep(waitMs, lifetime);
@@ -62,14 +63,14 @@ export async function retried(
     );
   } catch (thrown) {
     // p-retry also rejects if the signal aborts at the moment of success. Then the success counts.
-    if (!end.failure || thrown === again) return end;
+    if (!latest.failure || thrown === again) return latest;
     if (!lifetime.aborted) throw thrown;
-    return failedAttempt(call, end.progress, { kind: "end", reason: lifetime.reason, sent: false });
+    return failedAttempt(call, latest.progress, { kind: "end", reason: lifetime.reason, sent: false });
   }
-  return end;
+  return latest;
 }
 
-/** The progress of a call that goes on after a failure; `undefined` if it does not. */
+/** Returns the progress of a call that will be repeated; `undefined` if the call ends with this failure. */
 function afterRetry(progress: Progress, { retry }: Failure, settings: RetrySettings): Progress | undefined {
   if (retry === "never" || retry === "with a new token") return undefined;
   if (retry === "after the pause") {

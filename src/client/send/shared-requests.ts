@@ -28,13 +28,13 @@ interface SharedRequest<T> {
   response: ResponseInfo | undefined;
   callers: number;
   priority: Priority;
-  /** The number of writes when it was sent; `undefined` before. */
+  /** The `WriteLog.epoch` at which the request was sent; `undefined` before that. */
   epoch: number | undefined;
-  /** A more urgent request for the same, if this one was ended for it. */
+  /** The more urgent request that has replaced this request. */
   next: SharedRequest<T> | undefined;
 }
 
-/** The reason with which a request that waits for a slot ends if a more urgent one replaces it. */
+/** The reason with which a waiting request ends if a more urgent request replaces it. */
 const REPLACED = new Error("replaced by a more urgent request");
 
 const PRIORITIES: readonly Priority[] = ["high", "normal", "low"];
@@ -55,12 +55,17 @@ export class SharedRequests {
     this.#send = send;
   }
 
-  /** The options that all who share a request have in common; `undefined` if requests with these options are not shared. */
+  /**
+   * Returns a key of the options that must be equal for a request to be shared; `undefined` if the options rule sharing
+   * out.
+   */
   static keyOf({ headers, beforeSend, timeoutMs, retry }: RequestOptions): string | undefined {
     return headers || beforeSend ? undefined : JSON.stringify([String(timeoutMs), retry]);
   }
 
-  /** Joins an equal request, or sends one. `onResponse` receives the final response, as that of each caller. */
+  /**
+   * Joins an equal request in flight, or sends the request. Every caller's `onResponse` receives the final response.
+   */
   async send<T>(
     caller: Lifetime,
     request: ApiRequest<T>,

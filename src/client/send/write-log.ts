@@ -10,10 +10,10 @@ const MAX_ITEMS = 10_000;
 export class WriteLog {
   /** Counts the begin and the end of each write. */
   epoch = 0;
-  /** Writes that are not in `#epochByItem` yet. Most clients never call `hasWritten`. */
+  /** Writes that `hasWritten` has yet to sort into `#epochByItem`. Most clients never call `hasWritten`. */
   readonly #noted: { shortID: string; epoch: number }[] = [];
   readonly #epochByItem = new Map<string, number>();
-  /** The epoch of writes whose item is not known, and of items that are no longer remembered. */
+  /** The latest epoch of a write whose item is not known, or of an item that `#epochByItem` no longer contains. */
   #epochOfAny = 0;
 
   /** Notes that a write begins or ends. Without a SKU, the write may concern any item. */

@@ -35,7 +35,7 @@ export class ResetWatch {
 /** Shorter than the timeout of usual servers, so that a write is seldom sent on a connection that is closing. */
 const KEEP_ALIVE_TIMEOUT_MS = 4_000;
 const CONNECT_TIMEOUT_MS = 10_000;
-/** Several addresses of one host are tried one after the other, this long each. */
+/** How long each address of a host with several addresses is tried before the next one, in ms. */
 const ADDRESS_TIMEOUT_MS = 2_000;
 
 const LOOPBACK_HOST_PATTERN = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
@@ -44,8 +44,9 @@ const LOOPBACK_HOST_PATTERN = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::
 export const isLoopbackHost = (hostname: string) => LOOPBACK_HOST_PATTERN.test(hostname);
 
 /**
- * An agent for the service, which uses the proxy of the environment. Plain http to this machine is never proxied: it has the
- * secret. `connecting` has the connections that are being established, unless through a proxy; `resets` watches all.
+ * Creates an agent for the service, which uses the proxy of the environment. Plain http to this machine is never
+ * proxied, because it contains the secret. `connecting` receives the connections that are being established without a
+ * proxy. `resets` watches all connections.
  */
 export function createAgent(
   undici: typeof import("undici"),
@@ -82,7 +83,10 @@ export function createAgent(
   });
 }
 
-/** The same connector, whose sockets are in the set until they are connected. It returns them, although its type does not say so. */
+/**
+ * Returns a connector that keeps its sockets in the set until they are connected. The connector returns a socket,
+ * although its type does not say so.
+ */
 function withSocketsIn(
   connecting: Set<Socket>,
   resets: ResetWatch,

@@ -58,7 +58,7 @@ export interface WireRequest {
   beforeFirstByte(): void;
 }
 
-/** Why there is no response. An "exception" is not known to be a failure of the network. */
+/** Why there is no response. `exception`: something was thrown that is not known to be a failure of the network. */
 export interface ExchangeFailure {
   readonly kind: "connection" | "exception" | "timeout" | "aborted" | "too large" | "undecodable";
   readonly cause?: unknown;
@@ -80,7 +80,7 @@ export type Wire = (request: WireRequest, exchange: Exchange) => Promise<void>;
 
 export interface Transport {
   readonly send: Wire;
-  /** Closes the connections that it has opened. */
+  /** Closes the connections that the transport has opened. */
   close(): Promise<void>;
 }
 
@@ -106,7 +106,7 @@ export class Exchange {
   hasEnded = false;
   /** Stops the request on the wire. */
   cancel: (() => void) | undefined;
-  /** Called when the exchange has ended, in whatever way. */
+  /** Called when the exchange has ended, with a response or with a failure. */
   onEnd: (() => void) | undefined;
   #head: ResponseHead | undefined;
   readonly #maxBytes: number;

@@ -16,14 +16,15 @@ export function createFetchWire(base: URL, fetchFunction: FetchLike): Wire {
     exchange.cancel = () => controller.abort();
     request.beforeFirstByte();
     if (exchange.hasEnded) return;
-    // Whatever it throws: it may have repeated the request by itself, and report only the last try.
+    // Counts as sent, whatever is thrown: the function may have repeated the request by itself and report only its last
+    // try.
     exchange.sent = true;
     const response: unknown = await fetch(prefix + request.target, {
       ...requestInit(request),
       signal: controller.signal,
     });
     if (!isResponse(response)) throw new ConfigurationError("client options: fetch must return a WHATWG Response");
-    // A body that cannot be read is a lost response, whatever the error.
+    // If the body cannot be read, the response counts as lost, whatever the error is.
     await readResponse(response, exchange).catch((cause: unknown) => exchange.fail("connection", cause));
   };
 }
@@ -37,7 +38,7 @@ function requestInit({ method, headers, body }: WireRequest): RequestInit {
   return isOnce ? { ...init, body: new Blob([body]).stream(), duplex: "half" } : { ...init, body };
 }
 
-/** The codings that fetch decompresses. It returns other bodies as they are. */
+/** The codings that fetch decompresses. Bodies with other codings are returned as they are. */
 const DECOMPRESSED_PATTERN = /^\s*((x-)?gzip|deflate|br|zstd|identity)?\s*$/i;
 
 async function readResponse(response: Response, exchange: Exchange): Promise<void> {

@@ -10,6 +10,6 @@ export function describeHeaderProblem(name: string, value: string): string | und
   return undefined;
 }
 
-/** The same headers; a later one replaces an earlier one of the same name. */
+/** Returns the headers with names in lower case. If two names become equal, the later header counts. */
 export const lowerCaseHeaderNames = (headers: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));

@@ -9,7 +9,7 @@ import { createFetchWire, type FetchLike } from "./fetch.js";
 interface TransportOptions {
   fetch?: FetchLike | undefined;
   dispatcher?: Dispatcher | undefined;
-  /** How long the first attempt of a call may take. */
+  /** How long an attempt of a call may take by default, in ms. */
   timeoutMs: number;
 }
 
@@ -48,7 +48,7 @@ function createDefaultTransport(base: URL, timeoutMs: number, warn: (message: st
       exchange.onEnd = end;
       await send(request, exchange);
     },
-    // All calls have ended. Idle connections are left, and connections that aborted calls were waiting for.
+    // All calls have ended. The remaining connections are idle, or are being opened for calls that were aborted.
     async close() {
       for (const socket of connecting) socket.destroy(new Error("the client is closed"));
       const { agent } = (await chosen?.catch(() => undefined)) ?? {};
@@ -67,11 +67,11 @@ function createDefaultTransport(base: URL, timeoutMs: number, warn: (message: st
 
 /** undici, if it can be loaded and works here. */
 async function loadUndici(warn: (message: string) => void): Promise<typeof import("undici") | undefined> {
-  // undici reads environment variables where an error cannot be caught. Only Deno may forbid to read them.
+  // undici reads environment variables in a place where its error cannot be caught. Only Deno can forbid reading them.
   if (!mayReadEnvironment()) return undefined;
   try {
     const undici = await import("#undici");
-    // Bun's replacement of undici and the one in bundles for Workers cannot dispatch.
+    // The replacements of undici in Bun and in bundles for Workers cannot dispatch.
     return typeof fieldOf(undici.Agent?.prototype, "dispatch") === "function" ? undici : undefined;
   } catch (error) {
     warn(`requests are sent with fetch, because undici could not be loaded (${messageOf(error)})`);
@@ -101,7 +101,7 @@ function createUndiciWire(base: URL, dispatcher: Dispatcher, resets?: ResetWatch
     };
     dispatcher.dispatch(options, {
       onRequestStart(controller) {
-        // Only releases the connection: the exchange has ended by then.
+        // The exchange has ended before this is called, so it only releases the connection.
         const cancel = () => controller.abort(new Error("canceled"));
         if (exchange.hasEnded) return cancel();
         exchange.cancel = cancel;

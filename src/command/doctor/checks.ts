@@ -48,7 +48,7 @@ export const CHECKS: readonly ((probe: Probe) => Finding[])[] = [
   checkWarehouses,
 ];
 
-/** Host and proxy, and whether there is a connection at all. */
+/** Checks the host and the proxy, and whether there is a connection at all. */
 function checkAddress({ baseUrl, failure }: Probe): Finding[] {
   const variable = proxyVariableFor(baseUrl);
   const address = variable ? `${baseUrl.host} through the proxy of ${variable}` : `${baseUrl.host}, without a proxy`;
@@ -105,7 +105,7 @@ function pageFinding(name: string, { path, page, error }: ReadPage, use = ""): F
   if (page && page.value.length === 0 && (page.hasMore || page.totalCount > 0))
     return problem(
       name,
-      `GET ${path}: the first page is empty, and there is said to be more`,
+      `GET ${path}: the first page is empty, but the service reports more pages`,
       use + adviceAbout(error),
     );
   if (page) return ok(name, `GET ${path}: ${plural(page.totalCount, "record")}`);
@@ -132,7 +132,7 @@ function checkSort(probe: Probe): Finding[] {
   return [...findings, ...checkNotListed(probe)];
 }
 
-/** Reports what it costs to learn that an item is not listed: the page where it would stand, or the whole list. */
+/** Reports how many requests it takes to learn that an item is not listed: a few pages, or the whole list. */
 function checkNotListed({ lists, unsortedLevels }: Probe): Finding[] {
   const found = lists.find(({ list }) => list.name === "stockLevels");
   const sorted = found?.first.page;

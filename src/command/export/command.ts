@@ -47,8 +47,12 @@ export function exportCommand(): Command {
       namesOption,
     )
     .option("--excel", "CSV for a spreadsheet: with a byte order mark, SKUs as text, and nothing that it computes")
-    .option("--delimiter <text>", 'between two cells, for instance ";" or tab (default: ",")', delimiterOption)
-    .addOption(new Option("--decimal <sign>", "before the decimals of a number (default: .)").choices(DECIMALS))
+    .option(
+      "--delimiter <text>",
+      'character between two cells, for instance ";" or tab (default: ",")',
+      delimiterOption,
+    )
+    .addOption(new Option("--decimal <sign>", "decimal sign of numbers (default: .)").choices(DECIMALS))
     .option("--json", "print records as NDJSON; with --output, print what was written as JSON")
     .action(exportRecords);
   const example = "stocklot export lots --wid 3 --output lots.csv";
@@ -76,7 +80,7 @@ async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> 
       openList(client, EXPORTED_LISTS[name].name, { wid, includeDiscontinued: true, ...params }, options);
     const write = async (append: (text: string) => Promise<void>) => {
       const probed = since && (await probeModifiedSince((params) => open(params, { signal }).page()));
-      // It contains no less than what was asked for.
+      // The export contains more records than requested, but all requested records.
       if (probed === "ignored") tell(`warning: the service ignores --since for ${name}; every record is exported.`);
       const pages = open({ modifiedSince: since }, { gapless: true, signal }).pages();
       return writePages(addsSku ? withSkus(client, pages, signal) : pages, encoding, columns, append);
@@ -91,7 +95,7 @@ type Pages = AsyncIterable<Page<object>>;
 
 /** Stock levels with the SKU of their item. */
 async function* withSkus(client: InventoryClient, levels: Pages, signal: AbortSignal): AsyncGenerator<Page<object>> {
-  // However strictly responses are validated.
+  // Reads the fields without their types, because responses may not be validated.
   const skus = new Map<unknown, unknown>();
   const items = client.items.list({ includeDiscontinued: true }, { gapless: true, signal });
   for await (const item of items) skus.set(fieldOf(item, "partNo"), fieldOf(item, "shortID"));
@@ -130,7 +134,7 @@ function assertColumnsExist(columns: readonly string[], record: object): void {
   throw new CommandError(`--columns: records have no ${missing.join(", ")}. They have ${known}.`);
 }
 
-/** The format that the name of the file says; CSV if it says none. */
+/** Returns the format for the extension of the file; CSV without a file. */
 function formatOf(output = ""): RowFormat {
   const extension = extname(output);
   if (/^(\.(csv|ndjson|jsonl))?$/i.test(extension)) return rowFormatOf(output);

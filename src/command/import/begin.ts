@@ -9,8 +9,9 @@ import { deliveryPrefixes, storedNotations, valuePrefix } from "./keys.js";
 import type { ImportedLine, ImportSettings } from "./lines.js";
 
 /*
- * Compares the lines with the entries of the outbox that have their keys. A line is new, equal, or changed (the same key with another input).
- * A delivery has a name; `--key` without `--delivery` has keys that are known to the whole outbox.
+ * Compares the lines of a file with the entries of the outbox that have the same keys. A line is new, equal, or changed
+ * (the same key with another input). A delivery has a name. With `--key` and without `--delivery`, the keys count in
+ * the whole outbox.
  *
  *   a delivery                  without --corrects                    with --corrects
  *   nothing of it is stored     all lines are stored                  refused: there is nothing to correct
@@ -24,8 +25,9 @@ import type { ImportedLine, ImportSettings } from "./lines.js";
  *   some are new                they are stored                       refused: changed by a spreadsheet, or of another file
  *   some are changed            refused                               replace rejected entries; refused in any other state
  *
- * A new key that is another one in another notation, `17` for `0017`, is always refused. All of the file or nothing is stored,
- * in one transaction, in which nobody has stored keys of the same delivery or column since they were compared.
+ * A new key that is a stored key in another notation, such as `17` for `0017`, is always refused. Either all lines of
+ * the file are stored or none, in one transaction. The transaction fails if another process has stored keys of the same
+ * delivery or column since the comparison.
  */
 
 /** How many lines of a file are in each state. */
@@ -33,26 +35,26 @@ export type States = Partial<Record<OutboxState, number>>;
 
 /** The state of the outbox after the lines were stored. */
 export interface Begun {
-  /** Before this import, without what it replaces. */
+  /** The states of the entries before this import, without the entries that it replaces. */
   earlier: States;
-  /** Set if all lines were settled before: when the first of them was stored. Then there is nothing to send. */
+  /** When the first line was stored. Set only if all lines were settled before, so that nothing is left to send. */
   completeSince?: number;
 }
 
-/** The lines of a file, by what the outbox has of them. */
+/** The lines of a file, compared with the outbox. */
 interface Compared {
   added: ImportedLine[];
   changed: { imported: ImportedLine; state: OutboxState }[];
-  /** Entries of the delivery that the file does not have. */
+  /** Entries of the delivery that the file lacks. */
   missing: { key: string; state: OutboxState }[];
   equal: States;
-  /** When the first of those that are stored was. */
+  /** When the first stored line was added. */
   begunAt: number;
-  /** Whether nothing of it is stored: of a delivery, nothing with its name. */
+  /** Whether nothing is stored: for a delivery, no entry with the name of the delivery. */
   isFirst: boolean;
 }
 
-/** How often a file is compared again because another import stored keys like its own meanwhile. */
+/** How often a file is compared again because another import has stored keys of the same kind meanwhile. */
 const MAX_COMPARISONS = 10;
 
 /** @throws CommandError if nothing may be stored. */
@@ -68,7 +70,7 @@ export async function begin(outbox: Outbox, settings: ImportSettings, lines: rea
       if (!(error instanceof KeysHaveGrown)) throw error;
       if (comparisons < MAX_COMPARISONS) continue;
       throw new CommandError(
-        `${settings.name}: other imports store lines like these all the time. ${NOTHING_WAS_DONE} Run it again.`,
+        `${settings.name}: other imports keep storing lines of the same kind. ${NOTHING_WAS_DONE} Run the import again.`,
       );
     }
   }
@@ -127,7 +129,7 @@ async function missingIn(lines: readonly ImportedLine[], outbox: Outbox, { deliv
   return missing;
 }
 
-/** A new key that is a stored one, or that of another line, but for its notation. */
+/** Throws if a new key differs from a stored key, or from the key of another line, only in its notation. */
 async function assertNotRewritten(
   outbox: Outbox,
   { keyColumn, deliveryName, name }: ImportSettings,
@@ -151,7 +153,7 @@ async function assertNotRewritten(
     refuseImport(
       `${name}: `,
       [...problems].sort(([one], [other]) => one - other).map(([, text]) => text),
-      `${NOTHING_WAS_DONE} Has a spreadsheet changed the keys? Write them as they were. If both are meant, put letters before the new one, such as "key 17".`,
+      `${NOTHING_WAS_DONE} Has a spreadsheet changed the keys? Write them as they were. If they are different keys, put letters before the new key, such as "key 17".`,
     );
 }
 
@@ -196,13 +198,13 @@ function assertCorrects({ added, changed, missing, isFirst }: Compared, settings
   if (isFirst)
     throw new CommandError(
       `--corrects: nothing of ${name} was imported, so there is nothing to correct. ${NOTHING_WAS_DONE} ` +
-        "If the file has a new name, give that of the first import with --delivery.",
+        "If the file has a new name, pass the name of the first import with --delivery.",
     );
   const unknownKeys = deliveryName === undefined ? added : [];
   const problems = [
     ...unknownKeys.map(
       ({ line, value = "" }) =>
-        `line ${line}: the key "${printable(value)}" in the column "${keyColumn}" was never imported. Has a spreadsheet changed it? If the line is new, it belongs into a file of its own`,
+        `line ${line}: the key "${printable(value)}" in the column "${keyColumn}" was never imported. Has a spreadsheet changed it? If the line is new, put it into a file of its own`,
     ),
     ...changed.flatMap(({ imported: { line, entry }, state }) =>
       state === "rejected"

@@ -36,21 +36,25 @@ export function importCommand(): Command {
   const command = withColumns(new Command("import"))
     .description("send the lines of a file as writes, each exactly once: run it again to continue")
     .addArgument(new Argument("<file>", "CSV with a header (the names of the fields), NDJSON, or - for standard input"))
-    .addOption(new Option("--operation <name>", "what each line is").choices(OPERATION_NAMES).makeOptionMandatory())
+    .addOption(
+      new Option("--operation <name>", "the operation of each line").choices(OPERATION_NAMES).makeOptionMandatory(),
+    )
     .requiredOption("--outbox <file>", "SQLite file (or postgres:// address) that keeps track of every line; keep it")
-    .option("--delivery <name>", "name of the delivery that the file is (default: name of the file)")
+    .option("--delivery <name>", "name of this delivery (default: name of the file)")
     .option("--corrects", "the file is a corrected version: changed lines replace rejected ones, new ones are added")
     .option("--key <column>", "column with a unique key per line, known to the whole outbox")
     .option("--set <field=value>", "a value for every line; may be repeated", setOption)
-    .addOption(new Option("--format <name>", "of the file (default: by its name, otherwise csv)").choices(ROW_FORMATS))
     .addOption(
-      new Option("--mark <field>", "mark each receipt there, to recognise it if its response is lost")
+      new Option("--format <name>", "format of the file (default: by its name, otherwise csv)").choices(ROW_FORMATS),
+    )
+    .addOption(
+      new Option("--mark <field>", "field for the mark that identifies a receipt whose response is lost")
         .choices(["remark", "serial", "none"])
         .default("remark"),
     )
     .option(
       "--settle <time>",
-      "after this time a request without a response is applied or never will be (default: 60s)",
+      "after this time, a request without a response can no longer take effect (default: 60s)",
       durationOption,
     )
     .option("--dry-run", "show what would be booked, and look up the SKUs; sends no write")

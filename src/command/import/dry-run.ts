@@ -11,7 +11,7 @@ import { MAX_LISTED } from "../rows/columns.js";
 import { plural, print, printable, printJson, table, wrapped } from "../terminal.js";
 import type { ImportedLine, ImportSettings } from "./lines.js";
 
-/** Lines that are shown as they would be booked. */
+/** How many lines are shown as they would be booked. */
 const SHOWN_LINES = 10;
 
 /** Shows what an import would book. Sends no write, and stores nothing. `client`: undefined if no service is configured. */

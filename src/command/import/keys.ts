@@ -18,17 +18,17 @@ export const keyOfLine = (delivery: string, line: number): string => `${encoded(
 export const keyOfValue = (delivery: string | undefined, column: string, value: string): string =>
   `${valuePrefix(delivery, column)}${encoded(value)}`;
 
-/** How all keys of a column begin. */
+/** Returns the beginning of all keys of a column. */
 export const valuePrefix = (delivery: string | undefined, column: string): string =>
   `${delivery === undefined ? "" : `${encoded(delivery)}/`}${encoded(column)}=`;
 
-/** How all keys of a delivery begin, whether it was imported by lines or by a column. */
+/** Returns the beginnings of all keys of a delivery, whether it was imported by lines or by a column. */
 export const deliveryPrefixes = (delivery: string): [string, string] => [
   `${encoded(delivery)}:`,
   `${encoded(delivery)}/`,
 ];
 
-/** The keys that a person may mean who types names and values as they are. */
+/** Returns the keys that a person may mean who types names and values without percent-encoding. */
 export function keysAsTyped(text: string): string[] {
   const keys = new Set([text, text.normalize("NFC")]);
   const [, name = "", line = ""] = /^(.*):(\d+)$/s.exec(text) ?? [];
@@ -42,7 +42,7 @@ export function keysAsTyped(text: string): string[] {
   return [...keys];
 }
 
-/** The value of a key of a column; `undefined` if it is none. */
+/** Returns the value in a key of a column; `undefined` if the key is not a key of the column. */
 export function valueOfKey(key: string, prefix: string): string | undefined {
   if (!key.startsWith(prefix)) return undefined;
   try {
@@ -52,7 +52,7 @@ export function valueOfKey(key: string, prefix: string): string | undefined {
   }
 }
 
-/** The stored keys of a column that are others than these, but for their notation. */
+/** Returns the stored keys of a column that differ from these values only in their notation. */
 export async function storedNotations(
   store: OpenStore,
   prefix: string,

@@ -49,9 +49,10 @@ export interface ImportedLine {
 }
 
 /**
- * A line, or what is wrong with it.
+ * Returns a line, or what is wrong with the line.
  *
- * @param lineOfKey of the lines before it: keys identify a line for ever, so two lines of a file must not share one
+ * @param lineOfKey The lines before, by key. A key identifies a line for ever, so two lines of a file must not have the
+ * same key.
  */
 function importedLine(
   row: TypedRow,
@@ -64,14 +65,14 @@ function importedLine(
   const input = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== "" && value !== null));
   try {
     const { key, value } = keyOfRow(line, cells, settings);
-    // The outbox checks it again, and marks it.
+    // The outbox checks the entry again, and marks it.
     const { inputHash } = newEntry("import", { key, operation, input }, mark, []);
     const sku = "itemID" in input ? "itemID" : "shortID";
     const spaces = describeSkuSpaces(String(input[sku]));
     if (spaces !== undefined) return [`${sku} ${spaces}`];
     const earlier = lineOfKey.get(key);
     if (earlier !== undefined) return [`the key "${key}" is that of line ${earlier}, too`];
-    // Keys made of the number of the line always differ.
+    // Keys that contain the number of the line always differ.
     if (settings.keyColumn !== undefined) lineOfKey.set(key, line);
     const entry = uncheckedAs<OutboxEntryInput>({ key, operation, input });
     return { line, entry, inputHash, ...(value !== undefined && { value }) };

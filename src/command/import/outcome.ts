@@ -59,7 +59,7 @@ export async function report(
   if (byOthers > 0) await print(`Meanwhile, another process has sent ${plural(byOthers, "line")}.`);
   await printNeeds(outboxFile, open);
   if (waiting === 0) return;
-  const behind = states.unknown ? " Those behind an unknown one of the same item wait for the decision." : "";
+  const behind = states.unknown ? " Lines after an unknown line of the same item wait for the decision." : "";
   await print(`\nStill open: ${plural(waiting, "line")}.${behind} To send what can be sent:\n  ${thisCommand()}`);
 }
 

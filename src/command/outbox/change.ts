@@ -36,8 +36,8 @@ export async function resolveEntry({ outbox, file, words: [key = "", decision], 
   const entry = await findEntry(outbox, file, key);
   if (entry.state === "rejected" && decision === "applied" && !flags.force)
     throw new CommandError(
-      `the service refused "${printable(entry.key)}": ${reasonOf(parsed(entry.error))}\nIt has booked nothing by it. If it was booked otherwise, add --force; ` +
-        `to drop it:\n  ${outboxCommandLine("cancel", file, entry.key)}`,
+      `the service refused "${printable(entry.key)}": ${reasonOf(parsed(entry.error))}\nSo nothing was booked. If the write was booked in another way, add --force. ` +
+        `To drop the entry:\n  ${outboxCommandLine("cancel", file, entry.key)}`,
     );
   const resolved = await outbox.resolve(entry.key, decision);
   if (flags.json) return printJson(resolved);
@@ -78,7 +78,7 @@ export async function findEntry(outbox: Outbox, file: string, key: string): Prom
   if (entry && others.length === 0) return entry;
   if (entry) {
     const keys = [...found.keys()].map((one) => `"${printable(one)}"`).join(", ");
-    throw new CommandError(`"${printable(key)}" may be the entry ${keys}. Give its key as the outbox lists it.`);
+    throw new CommandError(`"${printable(key)}" may mean one of ${keys}. Give the key exactly as the outbox lists it.`);
   }
   throw new CommandError(
     `there is no entry "${printable(key)}". List them: ${commandLine("outbox", "list", outboxWord(file))}`,
@@ -113,5 +113,6 @@ export async function runAndReport({ outbox, file, flags, signal }: Action): Pro
   await print(table(["applied", "rejected", "unknown", "pending"], [[applied, rejected, unknown, pending]]));
   await print(`${plural(requests, "request")}, ${seconds(durationMs)}`);
   for (const [state, count] of Object.entries({ rejected, unknown }))
-    if (count > 0) tell(`What is ${state}: ${commandLine("outbox", "list", outboxWord(file), "--state", state)}`);
+    if (count > 0)
+      tell(`Entries that are ${state}: ${commandLine("outbox", "list", outboxWord(file), "--state", state)}`);
 }

@@ -27,7 +27,11 @@ export function outboxCommand(): Command {
   resolve.option("--force", "record as applied what the service refused");
   const cancel = actionCommand("cancel", "drop entries that were not applied", "change", cancelEntries, "<key...>");
   const prune = actionCommand("prune", "remove the contents of applied and canceled entries", "change", pruneEntries);
-  prune.requiredOption("--older-than <time>", "what was applied or canceled before, for instance 90d", durationOption);
+  prune.requiredOption(
+    "--older-than <time>",
+    "entries that were applied or canceled at least this long ago, such as 90d",
+    durationOption,
+  );
   const run = actionCommand("run", "send what is pending; needs the service", "change", runAndReport)
     .option("--settle <time>", "as for import (default: 60s)", durationOption)
     .addOption(json);

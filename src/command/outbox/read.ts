@@ -98,11 +98,11 @@ function evidenceOf(
   if (operation !== "receive") return [];
   const how = hasMark(Object(input), mark)
     ? `, with the mark ${mark}`
-    : "; nothing in the receipt identifies its lot, so any of them may be it";
+    : "; nothing in the receipt identifies its lot, so each of them may be its own";
   const lots: unknown = fieldOf(error, "lots");
   return [
     ["looked for", `lots of ${item}, received ${since}${how}`],
-    ["may be it", Array.isArray(lots) ? `lots (recno) ${lots.join(", ")}` : undefined],
+    ["may match", Array.isArray(lots) ? `lots (recno) ${lots.join(", ")}` : undefined],
   ];
 }
 

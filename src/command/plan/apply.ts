@@ -19,8 +19,11 @@ export function applyCommand(): Command {
   const command = new Command("apply")
     .description("send the writes of a plan: run it again to continue")
     .argument("<file>", "plan of stocklot plan items or stocklot count plan, with --out")
-    .option("--outbox <file>", "of a stock count: SQLite file, or postgres:// address, of all writes of the warehouse")
-    .option("--settle <time>", "of a stock count: as for import (default: 60s)", durationOption)
+    .option(
+      "--outbox <file>",
+      "for a stock count: outbox of all writes to the warehouse (SQLite file or postgres:// address)",
+    )
+    .option("--settle <time>", "for a stock count: as for import (default: 60s)", durationOption)
     .option("--json", "print the report as JSON")
     .action(apply);
   return withHelp(

@@ -62,7 +62,7 @@ function snapshot({ wid, out, sheet, blind, force, json, ...connection }: Snapsh
   });
 }
 
-/** Before the work whose results are to be written there. */
+/** Checks the files before the work whose results will be written to them. */
 function assertOutputs(outputs: Readonly<Record<string, string | undefined>>, replacing: Replacing): void {
   const paths = new Map<string, string>();
   for (const [option, name] of Object.entries(outputs)) {
@@ -93,7 +93,7 @@ function countPlanCommand(): Command {
     .requiredOption("--shortage <code>", "reason code of the issues", integerOption(0))
     .option("--double", "each sheet is a full count, and all must agree (default: each is a part)")
     .option("--recount <file>", "write a sheet of the items that have to be counted again", fileOption)
-    .option("--blind", "leave the quantities out of that sheet")
+    .option("--blind", "leave the quantities out of the recount sheet")
     .option("--new-groups", "accept items, bins and serials that the snapshot does not have")
     .action(planCountOf);
   const example = "stocklot count plan before.json sheet.csv --surplus 21 --shortage 22 \\";
@@ -140,7 +140,10 @@ const COUNTED_ROWS = {
   rowOf: countedRow,
 } as const;
 
-/** An empty `spot` or `serial` is the bin without a name, or no serial. What was not counted has no quantity. */
+/**
+ * Returns a counted row; `undefined` for a row that was not counted. An empty `spot` is the bin without a name, an
+ * empty `serial` no serial.
+ */
 function countedRow({ description: _, uOM: __, book: ___, ...row }: Record<string, unknown>): object | undefined {
   return (row.counted ?? "") === "" ? undefined : row;
 }

@@ -31,8 +31,8 @@ export function planCommand(): Command {
         new Command("show")
           .description("show a plan that --out has written; needs no service")
           .argument("<plan>", "file of stocklot plan items or stocklot count plan, with --out")
-          .option("--markdown", "as Markdown, for a pull request: every value as it is written")
-          .option("--json", "as JSON")
+          .option("--markdown", "print Markdown for a pull request, which shows every value exactly")
+          .option("--json", "print JSON")
           .action(show),
         {},
         "stocklot plan show plan.json",
@@ -53,12 +53,22 @@ function planItemsCommand(): Command {
     .option("--set <field=value>", "a value for every row; may be repeated", setOption)
     .option("--fields <names>", "only compare these fields, separated by commas", namesOption)
     .addOption(
-      new Option("--absent <what>", "active items not in the file (default: keep)").choices(["keep", "discontinue"]),
+      new Option("--absent <what>", "what happens to active items that are not in the file (default: keep)").choices([
+        "keep",
+        "discontinue",
+      ]),
     )
     .option("--owns <field=value>", "items that may be discontinued, such as category=12; may be repeated", setOption)
-    .option("--max-discontinued-share <share>", "refuse to discontinue more than this (default: 0.05)", Number)
+    .option(
+      "--max-discontinued-share <share>",
+      "refuse to discontinue a larger share of these items (default: 0.05)",
+      Number,
+    )
     .option("--with-stock", "also discontinue items with stock")
-    .option("--ignore-stored-forms <file>", "report of stocklot apply --json: values that are stored differently")
+    .option(
+      "--ignore-stored-forms <file>",
+      "report of stocklot apply --json: values that it lists as stored differently count as equal",
+    )
     .action(planItemsOf);
   return withPlanning(command, "stocklot plan items items.csv --out plan.json");
 }

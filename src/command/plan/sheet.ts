@@ -19,8 +19,8 @@ export function sheetGroups(lots: readonly BookLot[]): SheetGroup[] {
 }
 
 /**
- * The groups of the items with blocked groups: those of the lots as they are now, and those of the snapshot of which nothing is
- * left. A group that only a row has is none: nobody knows whether it exists.
+ * Returns all groups of the items that have blocked groups: the groups of the present lots, and groups of the snapshot
+ * that have no lot any more. A group that only a counted row has is left out, because nobody knows whether it exists.
  */
 export function groupsToRecount(
   blocked: readonly CountGroup[],

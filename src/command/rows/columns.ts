@@ -48,9 +48,13 @@ export const withColumns = (command: Command): Command =>
   command
     .option("--map <column=field>", "the field of a column with another name; may be repeated", mapOption)
     .option("--ignore <column>", "a column that is no field; may be repeated", ignoreOption)
-    .option("--delimiter <text>", 'between two cells, for instance ";" or tab (default: ",")', delimiterOption)
-    .addOption(new Option("--decimal <sign>", "before the decimals of a number (default: .)").choices(DECIMALS))
-    .addOption(new Option("--encoding <name>", "of the file (default: utf-8)").choices(ENCODINGS));
+    .option(
+      "--delimiter <text>",
+      'character between two cells, for instance ";" or tab (default: ",")',
+      delimiterOption,
+    )
+    .addOption(new Option("--decimal <sign>", "decimal sign of numbers (default: .)").choices(DECIMALS))
+    .addOption(new Option("--encoding <name>", "encoding of the file (default: utf-8)").choices(ENCODINGS));
 
 /** A file with the options for its columns. */
 export function rowSource(path: string, bytes: Buffer, flags: RowFlags): RowSource {
@@ -86,7 +90,9 @@ export function delimiterOption(text: string): string {
   throw new InvalidArgumentError("It must be one character other than a quote or a line break, or tab.");
 }
 
-/** A row whose fields have their own names, and values of their types where the text is one. */
+/**
+ * A row with the names of fields instead of columns. A text that fits the type of its field is a value of that type.
+ */
 export interface TypedRow extends Row {
   fields: Record<string, unknown>;
 }
@@ -117,7 +123,7 @@ export async function* typedRows(source: RowSource, expected: RowFields): AsyncG
   }
 }
 
-/** Otherwise values would be lost, or every row would lack a required field. */
+/** Throws if values would be lost, or if every row would lack a required field. */
 function assertColumns(columns: readonly string[], source: RowSource, expected: RowFields): void {
   const { map, ignore, keyColumn, set } = source;
   const named = { "--map": [...map.keys()], "--ignore": ignore, "--key": keyColumn === undefined ? [] : [keyColumn] };
@@ -136,7 +142,7 @@ function assertColumns(columns: readonly string[], source: RowSource, expected: 
     );
 }
 
-/** Describes problems of field names that would lose values. */
+/** Describes problems of field names through which values would be lost. */
 function fieldProblem(columns: readonly string[], source: RowSource, expected: RowFields): string | undefined {
   const { operation, shape } = expected;
   const known = Object.keys(shape);
@@ -164,7 +170,7 @@ function fieldProblem(columns: readonly string[], source: RowSource, expected: R
   return `unknown columns: ${unknown.join(", ")}. Use --map column=field or --ignore column, or remove them.`;
 }
 
-/** The field that a column contains; undefined for a column that contains none, for instance nothing but the key. */
+/** Returns the field of a column; `undefined` for a column that is no field, such as the column of keys. */
 function fieldOfColumn(column: string, source: RowSource, { shape }: RowFields): string | undefined {
   if (source.ignore.includes(column)) return undefined;
   const field = source.map.get(column) ?? column;
@@ -177,7 +183,10 @@ export const withoutOptional = (schema: z.ZodType | undefined) =>
 /** `.5` and `1.` are numbers, too: many programs write them so. */
 export const NUMBER_PATTERN = /^[+-]?(\d+\.?\d*|\.\d+)$/;
 
-/** A cell as the field's type; the text itself if it is none, or has digits that a number loses, so that validation reports it. */
+/**
+ * Returns a cell as a value of the field's type. If the text does not fit the type, or has more digits than a number
+ * keeps, it is returned as it is, so that validation reports it.
+ */
 function cellValue(cell: string, schema: z.ZodType | undefined, decimal: Decimal): string | number | boolean {
   const inner = withoutOptional(schema);
   if (inner instanceof z.ZodNumber) {
@@ -189,7 +198,10 @@ function cellValue(cell: string, schema: z.ZodType | undefined, decimal: Decimal
   return cell;
 }
 
-/** A number with a decimal comma; `undefined` if it has a point, which may separate thousands, or decimals all the same. */
+/**
+ * Returns a number with a decimal comma as one with a point; `undefined` if it has a point, which may separate
+ * thousands or decimals.
+ */
 const withDecimalPoint = (cell: string) => (cell.includes(".") ? undefined : cell.replace(",", "."));
 
 /** Describes what is wrong with a cell that must be a number, and how to write it. */
@@ -212,13 +224,15 @@ function numberAdvice(text: string, { format, decimal }: RowSource): string {
 /** Wrong lines that are listed; the rest is only counted. */
 export const MAX_LISTED = 50;
 
-/** Collects what is wrong with lines, and says once what is wrong with every line in the same way: with a whole column. */
+/**
+ * Collects the problems of lines. A problem that every line has is a problem of a column, and is described only once.
+ */
 export class LineProblems {
   /** The problems, without values: how often each occurs, and where first. */
   readonly #byKind = new Map<string, { count: number; first: { place: string; problem: string }[] }>();
   #lines = 0;
 
-  /** Adds a line, whose place is such as `line 7`, with its problems; none if it is right. */
+  /** Adds a line with its problems; an empty array if the line is right. `place`: for example `line 7`. */
   addLine(place: string, problems: readonly string[]): void {
     this.#lines += 1;
     for (const problem of problems) {
@@ -230,7 +244,7 @@ export class LineProblems {
     }
   }
 
-  /** A text for each line that is wrong, in their order, and one for each column. */
+  /** Returns a text for each line that is wrong, in the order of the lines, and a text for each wrong column. */
   describe(): string[] {
     const byPlace = new Map<string, string[]>();
     const isColumn = ({ count }: { count: number }) => count > 1 && count === this.#lines;

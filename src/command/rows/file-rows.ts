@@ -116,7 +116,7 @@ const JSON_PATTERN = /^\uFEFF?\s*(\{|\[\s*\{)/;
 
 /** RFC 4180, with or without a BOM, any line ends. */
 async function* csvRows({ path, bytes, delimiter, isSku }: RowFile): AsyncGenerator<Row> {
-  // Otherwise a quote in the first line would be reported, or a strange column.
+  // Otherwise the message would be about a quote in the first line, or about a strange column.
   if (JSON_PATTERN.test(bytes.toString("utf8", 0, 100)))
     throw new CommandError(
       `${path}: this is JSON. It must be CSV: a first line with the names of the fields, then one line per write.`,
@@ -129,7 +129,7 @@ async function* csvRows({ path, bytes, delimiter, isSku }: RowFile): AsyncGenera
     relax_column_count: true,
     skip_empty_lines: true,
     cast: (cell, { quoting, lines, records, index }) => {
-      // The first line end is that of all lines; another one would be part of a cell.
+      // All lines must end like the first line. Another line end would become part of a cell.
       if (!quoting && /[\r\n]/.test(cell))
         throw new CommandError(`${path}: line ${lines}: the lines end in different ways. Save the file again.`);
       const isHeader = records === 0;
@@ -152,7 +152,7 @@ async function* csvRows({ path, bytes, delimiter, isSku }: RowFile): AsyncGenera
   }
 }
 
-/** A first line that only Excel understands. */
+/** Matches a first line that only Excel understands. */
 const EXCEL_DELIMITER_PATTERN = /^sep=(.)$/;
 
 /** A header of one cell that contains another delimiter is most likely several cells. */

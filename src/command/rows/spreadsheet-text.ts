@@ -11,10 +11,10 @@ const KEPT_PATTERN = /^="((?:[^"]|"")*)"$/s;
 /** The most characters of a text in a formula. */
 const MAX_KEPT_LENGTH = 255;
 
-/** A text that a spreadsheet does not take for a formula. */
+/** Returns a text in a form that a spreadsheet does not take for a formula. */
 export const harmlessText = (text: string): string => (FORMULA_PATTERN.test(text) ? `'${text}` : text);
 
-/** A text that a spreadsheet does not take for a number or a date either. */
+/** Returns a text in a form that a spreadsheet takes neither for a formula nor for a number or a date. */
 export const keptText = (text: string): string =>
   text === "" || text.length > MAX_KEPT_LENGTH ? harmlessText(text) : `="${text.replaceAll('"', '""')}"`;
 

@@ -42,7 +42,7 @@ Details: times, skip, probability; bytes of truncated; delay, chunk of slow.`;
 
 export function sandboxCommand(): Command {
   const command = new Command("sandbox")
-    .description("serveSandbox the Inventory and Item Catalog Service from memory")
+    .description("serve the Inventory and Item Catalog Service from memory")
     .option("-p, --port <port>", "port; 0 takes a free one", integerOption(0, 65_535), 4010)
     .option(
       "--host <address>",
@@ -50,7 +50,7 @@ export function sandboxCommand(): Command {
       "127.0.0.1",
     )
     .option("--rate-limit <n>", "requests per minute, or off (default: 100)", rateLimitOption)
-    .option("--latency <ms>", "of every response, in ms (default: 0)", integerOption(0))
+    .option("--latency <ms>", "latency of every response, in ms (default: 0)", integerOption(0))
     .option("--items <count>", "items to generate (default: 250)", integerOption(0))
     .option("--lots <count>", "lots to generate (default: 2000)", integerOption(0))
     .addOption(

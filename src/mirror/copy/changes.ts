@@ -8,14 +8,15 @@ import { decodeExtraFields, encodeExtraFields } from "./row-codec.js";
 import { CHANGES_COLUMNS, insertSql, type Statement } from "./sql.js";
 
 /*
- * The history of a copy: each change of a record is a row of the table `changes`, written in the transaction that changes
- * the record. The row of `stocklot_mirror`, which every commit locks, has `seq`, the number of the last change, and
- * `expired`, that of the last one that was removed. So numbers are consecutive, and ascend in the order of commits.
+ * The history of a copy. Each change of a record is a row of the table `changes`, written in the transaction that
+ * changes the record. The only row of `stocklot_mirror` has `seq`, the number of the last change, and `expired`, the
+ * number of the last change that was removed. Every commit locks this row, so numbers are consecutive and ascend in the
+ * order of commits.
  */
 
-/** How long a history lasts. */
+/** How long a history goes back. */
 export interface MirrorHistoryOptions {
-  /** How long changes are kept, in days: above 0, at most 36,525. Older ones are removed at the end of a run. */
+  /** How long changes are kept, in days: above 0, at most 36,525. Older changes are removed at the end of a run. */
   days: number;
 }
 
@@ -38,22 +39,22 @@ export interface RecordChange {
    * `"wID/partNo"` of a stock level of one warehouse.
    */
   key: number | string;
-  /** The fields that differ, as they were; of a removed record all fields; `null` of an added one. */
+  /** The previous values of the fields that differ. For a removed record: all fields. For an added record: `null`. */
   before: Readonly<Record<string, unknown>> | null;
-  /** The fields that differ, as they are; of an added record all fields; `null` of a removed one. */
+  /** The new values of the fields that differ. For an added record: all fields. For a removed record: `null`. */
   after: Readonly<Record<string, unknown>> | null;
 }
 
-/** Which rows of the table `changes` to read: those that have all of these values. */
+/** Selects rows of the table `changes`. A row must match all fields that are given. */
 export interface CopyChangesFilter {
   /**
-   * The `seq` of a change, its number: those that follow it.
-   * @default the changes from the oldest on
+   * The number (`seq`) of a change: only changes that follow it.
+   * @default all changes
    */
   after?: number | undefined;
-  /** The resource. */
+  /** Only changes of this resource. */
   resource?: MirrorResource | undefined;
-  /** The key of a record. */
+  /** Only changes of the record with this key. */
   key?: number | string | undefined;
 }
 
@@ -65,7 +66,10 @@ export const historyOptionSchema = () =>
     error: `must be false, or { days } with a number of days from above 0 to ${MAX_HISTORY_DAYS}`,
   });
 
-/** Returns the differences between a record of the copy, if there is one, and a record of the list; `undefined` if there are none. */
+/**
+ * Returns the change that turns a record of the copy into the record of the list; `undefined` if they do not differ.
+ * `before` is `undefined` if the copy does not have the record.
+ */
 export function compareRecords(
   table: Table,
   key: RecordChange["key"],
@@ -100,18 +104,18 @@ function columnValueOf(table: Table, record: MirrorRecord, field: string): unkno
 }
 
 /**
- * Fields that a lot shows of its item, warehouse, job and owner. They change with those, and the service does not document
- * that the lot then counts as modified.
+ * Fields in which a lot shows its item, warehouse, job and owner. They change when, for example, the item is renamed.
+ * The service does not document that the lot then counts as modified.
  */
 const FIELDS_OF_OTHERS: ReadonlySet<string> = new Set(["shortID", "description", "associate", "warehouse", "jobName"]);
 
-/** Whether an increment must list the record that has changed. */
+/** Whether an increment must list a record that has changed like this. */
 export const mustCountAsModified = (resource: MirrorResource, { type, before, after }: RecordChange): boolean =>
   resource !== "lots" ||
   type !== "changed" ||
   Object.keys({ ...before, ...after }).some((field) => !FIELDS_OF_OTHERS.has(field));
 
-/** The statement that adds rows to the history, with the numbers behind `seq`. */
+/** Returns the statement that adds rows to the history, with the numbers that follow `seq`. */
 export function recordChanges(
   { dialect }: CopyDatabase,
   resource: MirrorResource,
@@ -128,10 +132,13 @@ export function recordChanges(
   return { ...insertSql(dialect, "changes", CHANGES_COLUMNS, ["seq"]), rows, columns };
 }
 
-/** Changes that one query of a reader returns. */
+/** How many changes one query returns at most. */
 const CHANGES_PER_QUERY = 1_000;
 
-/** The rows of the history that a filter selects, in ascending order of `seq`. No transaction outlasts a batch. */
+/**
+ * Returns the rows of the history that a filter selects, in ascending order of `seq`. Each batch is read in its own
+ * transaction.
+ */
 export async function* readChanges(
   database: CopyDatabase,
   { after, resource, key }: CopyChangesFilter,
@@ -147,7 +154,7 @@ FROM ${dialect.nameOf("changes")} AS changes WHERE ${conditions.join(" AND ")} O
   let last = after ?? copy.expired;
   for (;;) {
     const rows = await query(sql, [last, ...Object.values(where)]);
-    // Rows and `expired` are of one moment.
+    // The query returns the rows and `expired` as they were at the same moment.
     const expired = rows.length === 0 ? (await readCopyRow(database)).expired : Number(rows[0]?.expired);
     if (expired > last) throw expiredWhileReadError(last, expired);
     yield* rows.map(changeOf);
@@ -162,7 +169,7 @@ function changeOf({ seq, at, resource, key, type, before, after }: SqlRow): Mirr
   return {
     seq: Number(seq),
     at: String(at),
-    // A mirror wrote them.
+    // The types are right, because a mirror has written the row.
     resource: resource as MirrorResource,
     key: String(key).includes("/") ? String(key) : Number(key),
     type: type as MirrorChange["type"],

@@ -52,8 +52,8 @@ export class Copy {
   /**
    * Begins a run.
    *
-   * @param lists The lists of the mirror. Each gets a row, if it has none.
-   * @param history `undefined` leaves the history as the copy has it.
+   * @param lists The lists of the mirror. A list that has no row gets one.
+   * @param history The option of the mirror. With `undefined`, the history of the copy stays as it is.
    * @throws ConfigurationError when the copy belongs to another service or client ID.
    */
   static async begin(
@@ -133,7 +133,7 @@ export class Copy {
     const { dialect, query } = this.#database;
     const field = `"${numberFieldOf(list)}"`;
     const sql = `SELECT ${field} AS number FROM ${dialect.nameOf(tableOf(list.resource).name)}
-WHERE ${field} > $1${scopeOf(list)} ORDER BY ${field} LIMIT ${NUMBERS_BATCH_SIZE}`;
+WHERE ${field} > $1${warehouseCondition(list)} ORDER BY ${field} LIMIT ${NUMBERS_BATCH_SIZE}`;
     const outside: number[] = [];
     for (let last: number | undefined = Number.MIN_SAFE_INTEGER - 1; last !== undefined; ) {
       const numbers: number[] = (await query(sql, [last])).map(({ number }) => Number(number));
@@ -143,7 +143,10 @@ WHERE ${field} > $1${scopeOf(list)} ORDER BY ${field} LIMIT ${NUMBERS_BATCH_SIZE
     return outside;
   }
 
-  /** Removes all records of a list that is not mirrored any more, and its row. Returns how many. */
+  /**
+   * Removes all records of a list that is not mirrored any more, and the row of the list. Returns the number of
+   * records.
+   */
   async drop(list: MirrorList): Promise<number> {
     const numbers = await this.numbersOutside(list, new Set());
     const { statements, changes } = await this.#removal(list, numbers);
@@ -166,7 +169,7 @@ WHERE ${field} > $1${scopeOf(list)} ORDER BY ${field} LIMIT ${NUMBERS_BATCH_SIZE
       ...this.#deleteChanges(upTo),
       {
         sql: `UPDATE ${dialect.nameOf("mirror_status")} SET "changesFrom" = $1 WHERE "changesFrom" < $2`,
-        left: `SELECT 1 AS one FROM ${dialect.nameOf("mirror_status")} WHERE $1 = $2 AND "changesFrom" < $2`,
+        unapplied: `SELECT 1 AS one FROM ${dialect.nameOf("mirror_status")} WHERE $1 = $2 AND "changesFrom" < $2`,
         rows: [[oldest, oldest]],
       },
     ]);
@@ -191,7 +194,10 @@ WHERE ${field} > $1${scopeOf(list)} ORDER BY ${field} LIMIT ${NUMBERS_BATCH_SIZE
     for (const row of rows) this.#states.set(listName(row.list), row);
   }
 
-  /** Switches the recording of changes on or off. Off removes all rows and skips one `seq`, so that every reader notices. */
+  /**
+   * Switches the recording of changes on or off. Switching it off removes all rows of the history and skips one `seq`,
+   * so that every reader notices it.
+   */
   async #switchHistory(history: MirrorHistoryOptions | false | undefined): Promise<void> {
     const { historyDays, seq } = this.#row;
     const days = history === undefined ? historyDays : history === false ? null : history.days;
@@ -222,7 +228,7 @@ WHERE ${field} > $1${scopeOf(list)} ORDER BY ${field} LIMIT ${NUMBERS_BATCH_SIZE
     const stored = `SELECT 1 FROM ${table} WHERE ${pairs("IS NOT DISTINCT FROM").join(" AND ")}`;
     return {
       sql: `UPDATE ${table} SET ${pairs("=").join(", ")}`,
-      left: `SELECT 1 AS one WHERE NOT EXISTS (${stored})`,
+      unapplied: `SELECT 1 AS one WHERE NOT EXISTS (${stored})`,
       rows: [Object.values(fields)],
     };
   }
@@ -241,11 +247,11 @@ WHERE ${field} > $1${scopeOf(list)} ORDER BY ${field} LIMIT ${NUMBERS_BATCH_SIZE
       for (const [number, record] of records)
         changes.push({ type: "removed", key: keyOf(list, number), before: { ...record }, after: null });
     }
-    const commands = deleteSql(this.#database.dialect, table, scopeOf(list));
+    const commands = deleteSql(this.#database.dialect, table, warehouseCondition(list));
     return { statements: [{ ...commands, rows, columns: ["number"] }], changes };
   }
 
-  /** A list is recorded once its first full pass has ended. */
+  /** Whether changes of the list are recorded: there is a history, and the first full pass of the list has ended. */
   #isRecorded(list: MirrorList): boolean {
     return this.#row.historyDays !== null && this.stateOf(list).asOf !== null;
   }
@@ -256,7 +262,7 @@ WHERE ${field} > $1${scopeOf(list)} ORDER BY ${field} LIMIT ${NUMBERS_BATCH_SIZE
     const field = numberFieldOf(list);
     const names = Object.keys(tableColumnsOf(table)).map((name) => `"${name}"`);
     const sql = `SELECT ${names.join(", ")} FROM ${dialect.nameOf(table.name)}
-WHERE "${field}" IN ${dialect.numbersOf("$1")}${scopeOf(list)}`;
+WHERE "${field}" IN ${dialect.numbersOf("$1")}${warehouseCondition(list)}`;
     const rows = await query(sql, [JSON.stringify(numbers)]);
     const codec = codecOf(list.resource);
     return new Map(rows.map((row) => [Number(row[field]), codec.decode(row)]));
@@ -287,5 +293,5 @@ function codecOf(resource: MirrorResource): RowCodec {
   return codec;
 }
 
-/** Restricts a query to the rows of a list. */
-const scopeOf = ({ wID }: MirrorList) => (wID === null ? "" : ` AND "wID" = ${wID}`);
+/** Returns SQL that restricts a query to the rows of a list. */
+const warehouseCondition = ({ wID }: MirrorList) => (wID === null ? "" : ` AND "wID" = ${wID}`);

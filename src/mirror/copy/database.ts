@@ -1,5 +1,5 @@
 import { ConfigurationError } from "../../shared/errors/index.js";
-import { endingWith, type SqlDatabase, type SqlQuery, type SqlRow, type SqlValue } from "../../storage/database.js";
+import { abortableBy, type SqlDatabase, type SqlQuery, type SqlRow, type SqlValue } from "../../storage/database.js";
 import type { Dialect } from "../../storage/dialect.js";
 import { ineffectiveCommand } from "../../storage/storage-failure.js";
 import { updateRows } from "../../storage/update-rows.js";
@@ -12,12 +12,14 @@ export interface CopyDatabase {
   /** Runs one command, in a transaction of its own. */
   query(sql: string, values?: readonly SqlValue[]): Promise<SqlRow[]>;
   /**
-   * Runs statements in one transaction, which makes `version + 1` of this version of the copy.
+   * Runs statements in one transaction, and increases the version of the copy by 1.
    *
-   * @throws ConfigurationError when the copy has another version by now: another mirror writes to it. Nothing is changed.
+   * @param version The version that the copy must have.
+   * @throws ConfigurationError if the copy has another version, because another mirror writes to it. Nothing is
+   * changed.
    */
   commit(version: number, statements: readonly Statement[]): Promise<void>;
-  /** Creates the indexes of a resource that are missing. */
+  /** Creates the missing indexes of a resource. */
   createIndexes(resource: MirrorResource): Promise<void>;
   close(): Promise<void>;
 }
@@ -47,7 +49,7 @@ function copyDatabase(database: SqlDatabase, dialect: Dialect, location: string)
         async (query) => {
           const indexes = indexesOf(resource, dialect);
           const found = new Set(dialect.kind === "postgres" ? await namesOfIndexes(query, dialect) : []);
-          // Only the owner of a table may create one, even if it exists.
+          // Only the owner of a table may run CREATE INDEX, even if the index exists.
           for (const { name, sql } of indexes) if (!found.has(name)) await query(sql);
         },
         { timeoutMs: INDEX_TIMEOUT_MS },
@@ -56,14 +58,18 @@ function copyDatabase(database: SqlDatabase, dialect: Dialect, location: string)
   };
 }
 
-/** @throws StorageError when it has not changed what it must. */
-async function execute(database: SqlDatabase, query: SqlQuery, { sql, left, rows, columns }: Statement): Promise<void> {
+/** Runs a statement. Throws a `StorageError` if the statement had no effect on some of its rows. */
+async function execute(
+  database: SqlDatabase,
+  query: SqlQuery,
+  { sql, unapplied, rows, columns }: Statement,
+): Promise<void> {
   const asJson = () =>
     JSON.stringify(rows.map((row) => Object.fromEntries(columns?.map((name, index) => [name, row[index]]) ?? [])));
   const isAtOnce = database.kind === "postgres" && columns !== undefined && rows.length > 0;
   for (const values of isAtOnce ? [[asJson()]] : rows) {
     await query(sql, values);
-    if ((await query(left, values)).length === 0) continue;
+    if ((await query(unapplied, values)).length === 0) continue;
     const [, command = "", table = ""] = /^(INSERT|UPDATE|DELETE)(?: INTO| FROM)? (\S+)/.exec(sql) ?? [];
     throw ineffectiveCommand(database, command, table);
   }
@@ -82,7 +88,7 @@ const otherMirrorError = (location: string) =>
 
 const NEW_COPY_ADVICE = "Use a new copy: another file or schema, or drop the tables.";
 
-/** Where a copy is, and the names of the tables and views there. */
+/** Where a copy is. `found`: the names of the tables and views that exist there. */
 export interface CopyPlace {
   dialect: Dialect;
   location: string;
@@ -90,10 +96,10 @@ export interface CopyPlace {
 }
 
 /**
- * The copy in a database; `undefined` if there is none and `use` is `read`, otherwise it is created. The signal ends every
- * wait for it.
+ * Opens the copy in a database. If there is no copy, `write` creates one, and `read` returns `undefined`. The signal
+ * ends every wait for the database.
  *
- * @throws ConfigurationError when there are tables of another version, or somebody else's.
+ * @throws ConfigurationError if there are tables of another version, or tables that stocklot has not created.
  */
 export function openCopyDatabase(
   database: SqlDatabase,
@@ -112,7 +118,7 @@ export async function openCopyDatabase(
   findPlace: (query: SqlQuery) => Promise<CopyPlace>,
   signal?: AbortSignal,
 ): Promise<CopyDatabase | undefined> {
-  const database = signal ? endingWith(given, signal) : given;
+  const database = signal ? abortableBy(given, signal) : given;
   try {
     const open = async (query: SqlQuery) => {
       const found = await findPlace(query);
@@ -165,7 +171,10 @@ export interface CopyRow {
   expired: number;
 }
 
-/** Reads it. `lock`: waits until a commit that a killed process has left has ended. */
+/**
+ * Reads the row of the copy. With `lock`, first waits for the end of a commit that a killed process may have left
+ * unfinished.
+ */
 export async function readCopyRow(database: CopyDatabase, lock: "" | "FOR SHARE" = ""): Promise<CopyRow> {
   const { kind, nameOf } = database.dialect;
   const names = Object.keys(COPY_COLUMNS).join(", ");

@@ -13,8 +13,8 @@ import { type CopyDatabase, type CopyPlace, openCopyDatabase } from "./database.
 /** Options of {@link postgresSink}: exactly one of `pool` and `connectionString`. */
 export interface PostgresSinkOptions {
   /**
-   * A `Pool` of `pg`. The mirror never closes it. It needs a listener for `error`, since the loss of an idle connection would
-   * end the process.
+   * A `Pool` of `pg`. The mirror never closes the pool. Add a listener for its event `error`: without a listener, the
+   * loss of an idle connection ends the process.
    * @default one of `pool` and `connectionString` is required
    */
   pool?: PostgresQueryable | undefined;
@@ -24,7 +24,7 @@ export interface PostgresSinkOptions {
    */
   connectionString?: string | undefined;
   /**
-   * The schema of the tables; created if it does not exist. It is required if the `search_path` begins with another schema
+   * The schema of the tables; created if it does not exist. Required if the `search_path` begins with another schema
    * than `"$user"` or `public`.
    * @default "stocklot"
    */
@@ -51,7 +51,7 @@ export class PostgresSink {
     this.#options = checkConfiguration("postgresSink", postgresPlaceSchema(), options);
   }
 
-  /** Opens the copy to write it; creates one if there is none. @internal */
+  /** Opens the copy to write it. Creates a copy if there is none. @internal */
   open(signal?: AbortSignal): Promise<CopyDatabase> {
     const { schema, ...source } = this.#options;
     const database = new PostgresDatabase(source);

@@ -9,8 +9,8 @@ const EMPTY_EXTRA = "{}";
 /**
  * Converts records to rows and back.
  *
- * Each documented field has a column. The column `extra` is JSON of the other fields: those that are not documented, and
- * those whose value a database cannot return unchanged, such as a string with a NUL.
+ * Each documented field has a column. The column `extra` contains, as JSON, the fields that are not documented, and the
+ * fields whose values a database cannot return unchanged, such as a string with a NUL.
  */
 export class RowCodec {
   /** Names of the columns, in the order of a row. `extra` is the last. */
@@ -26,7 +26,7 @@ export class RowCodec {
 
   /** The values of the columns, in the order of `columns`. */
   encode(record: object): ColumnValue[] {
-    // The types of records do not know the fields that the service adds.
+    // The service may add fields that the types of records do not have.
     const fields = record as Readonly<Record<string, unknown>>;
     const row: ColumnValue[] = [];
     let stored = 0;
@@ -83,14 +83,17 @@ function fromColumnValue(type: ColumnType, value: unknown): unknown {
   return type === "boolean" ? value === 1 || value === "t" : Number(value);
 }
 
-/** Characters that PostgreSQL and SQLite cannot read out of JSON, and backslashes that would look like an escaped one. */
+/**
+ * Matches characters that PostgreSQL and SQLite cannot read out of JSON, and backslashes that would look like an
+ * escaped character.
+ */
 const NOT_STORABLE_PATTERN = /[\0\p{Surrogate}]|\\(?=u[\da-f]{4})/gu;
 
 const ESCAPED_PATTERN = /\\u([\da-f]{4})/g;
 
 /**
- * The JSON of the column `extra`, which SQL can query. NUL and unpaired surrogates in strings and names become `\u0000` and
- * so on: a backslash and five characters.
+ * Returns the JSON of the column `extra`, which SQL can query. In strings and names, NUL becomes the six characters
+ * `\u0000`, and an unpaired surrogate becomes an escape of the same form.
  */
 export const encodeExtraFields = (fields: object): string => stringifyExactly(fields);
 
@@ -112,8 +115,9 @@ function unescapedWithin(_: string, value: unknown): unknown {
 }
 
 /**
- * JSON that keeps what `JSON.stringify` loses: negative zero, and the infinity that `JSON.parse` reads from a number too
- * large for a double. `JSON.parse` reads both back. NUL and unpaired surrogates are escaped.
+ * Returns JSON that keeps two values that `JSON.stringify` loses: negative zero, and the infinity that `JSON.parse`
+ * reads from a number too large for a double. `JSON.parse` reads both values back. NUL and unpaired surrogates are
+ * escaped.
  */
 function stringifyExactly(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(escapeNotStorable(value));

@@ -3,9 +3,10 @@ import type { Dialect, SqlType } from "../../storage/dialect.js";
 import { type MirrorResource, RESOURCES, type Table, tableOf } from "../tables.js";
 
 /*
- * The tables, views and indexes of a copy, and the commands for them, in the SQL of either database. Tables of resources
- * have a column per documented field, spelled as on the wire. `mirror_status` has a row per list (status.ts), `changes` one
- * per recorded change (changes.ts), `stocklot_mirror` a single row about the copy as a whole.
+ * The tables, views and indexes of a copy, and the commands for them, in the SQL of either database. A table of a
+ * resource has a column per documented field, spelled as on the wire. `mirror_status` has a row per list (status.ts),
+ * `changes` has a row per recorded change (changes.ts), and `stocklot_mirror` has a single row about the copy as a
+ * whole.
  */
 
 /** The version of these tables. A copy of another version is refused. */
@@ -16,16 +17,20 @@ export const EXTRA_COLUMN = "extra";
 
 export type Columns = Readonly<Record<string, SqlType>>;
 
-/** A command, and a query with the same values that returns nothing once it is done: a trigger may prevent or undo it. */
+/** A command, and a query that checks its effect. */
 export interface Commands {
   sql: string;
-  left: string;
+  /**
+   * Returns a row if the command had no effect on some row: a trigger may prevent or undo the effect. It binds the same
+   * values.
+   */
+  unapplied: string;
 }
 
-/** Commands with what they bind for each row. */
+/** Commands, and the values that they bind for each row. */
 export interface Statement extends Commands {
   rows: readonly (readonly (string | number | null)[])[];
-  /** The names of the values of a row. PostgreSQL then takes all rows at once, as JSON. */
+  /** The names of the values of a row. With names, PostgreSQL takes all rows at once, as JSON. */
   columns?: readonly string[];
 }
 
@@ -47,7 +52,10 @@ export const CHANGES_COLUMNS = {
   ...{ before: "json", after: "json" },
 } as const satisfies Columns;
 
-/** The columns of `stocklot_mirror`: version counts commits, seq is that of the last change, expired of the last that expired. */
+/**
+ * The columns of `stocklot_mirror`: `version` counts commits, `seq` is the number of the last change, and `expired` is
+ * the number of the last change that was removed.
+ */
 export const COPY_COLUMNS = {
   ...{ format: "integer", version: "integer", service: "text", address: "text", client_id: "text" },
   ...{ history_days: "decimal", seq: "integer", expired: "integer" },
@@ -84,8 +92,9 @@ FROM ${nameOf("stock_levels")} AS levels LEFT JOIN ${nameOf("items")} AS items O
 const SKU = "sku";
 
 /**
- * Indexes for common queries, and for those of `openCopy`. The primary keys have their own. Many lots may have the same
- * warehouse, and many items the same category: these are read in the order of their keys.
+ * Indexes for common queries, and for the queries of `openCopy`. The primary keys have indexes of their own. Many lots
+ * may have the same warehouse, and many items the same category, so these two indexes contain the key: records are read
+ * in the order of their keys.
  */
 const INDEXED_COLUMNS: Readonly<Record<MirrorResource, readonly (readonly string[])[]>> = {
   items: [["shortID"], [SKU], ["category", "partNo"]],
@@ -105,7 +114,10 @@ export function indexesOf(resource: MirrorResource, { nameOf, skuOf }: Dialect):
   });
 }
 
-/** The rows that are bound, as the table `bound`: one of placeholders, or all of them from a JSON parameter. */
+/**
+ * Returns SQL for the table `bound`, which contains the rows to bind. In SQLite it is one row of placeholders; in
+ * PostgreSQL it is all rows of a JSON parameter.
+ */
 function boundRows({ kind, types }: Dialect, columns: Columns): string {
   const entries = Object.entries(columns);
   if (kind === "sqlite")
@@ -114,7 +126,7 @@ function boundRows({ kind, types }: Dialect, columns: Columns): string {
   return `json_to_recordset($1::json) AS bound(${typed.join(", ")})`;
 }
 
-/** Inserts rows into a table without regard to what is there. `key`: columns of an index, which are never NULL. */
+/** Inserts rows without a check for existing rows. `key`: the columns of an index, which are never NULL. */
 export function insertSql(dialect: Dialect, table: string, columns: Columns, key: readonly string[] = []): Commands {
   const isJson = (name: string) => dialect.kind === "postgres" && columns[name] === "json";
   const names = Object.keys(columns);
@@ -126,32 +138,37 @@ export function insertSql(dialect: Dialect, table: string, columns: Columns, key
     return `stored.${quoteName(name)}${isJson(name) ? "::text" : ""} ${operator} bound.${quoteName(name)}`;
   });
   return {
-    // SQLite would take `ON` for that of a join.
+    // Without WHERE, SQLite would take the ON of ON CONFLICT for the ON of a join.
     sql: `INSERT INTO ${dialect.nameOf(table)} (${namesOf(names)}) SELECT ${values.join(", ")} FROM ${bound} WHERE true`,
-    left: `SELECT 1 AS one FROM ${bound}
+    unapplied: `SELECT 1 AS one FROM ${bound}
 WHERE NOT EXISTS (SELECT 1 FROM ${dialect.nameOf(table)} AS stored WHERE ${isStored.join(" AND ")}) LIMIT 1`,
   };
 }
 
-/** Inserts rows, or replaces those with the same key. Not REPLACE: it would clear columns that others have added. */
+/**
+ * Inserts rows, or updates rows with the same key. REPLACE would clear columns that somebody has added to the table.
+ */
 export function upsertSql(dialect: Dialect, table: Table): Commands {
   const columns = tableColumnsOf(table);
-  const { sql, left } = insertSql(dialect, table.name, columns, table.key);
+  const { sql, unapplied } = insertSql(dialect, table.name, columns, table.key);
   const updates = Object.keys(columns)
     .filter((name) => !table.key.includes(name))
     .map((name) => `${quoteName(name)} = excluded.${quoteName(name)}`);
-  return { sql: `${sql}\nON CONFLICT (${namesOf(table.key)}) DO UPDATE SET ${updates.join(", ")}`, left };
+  return { sql: `${sql}\nON CONFLICT (${namesOf(table.key)}) DO UPDATE SET ${updates.join(", ")}`, unapplied };
 }
 
-/** Deletes the rows whose `number` is bound, within a scope such as `AND "wID" = 3`. */
-export function deleteSql(dialect: Dialect, table: Table, scope: string): Commands {
+/**
+ * Deletes the rows whose `number` is bound. `condition`: a further condition such as `AND "wID" = 3`, or an empty
+ * string.
+ */
+export function deleteSql(dialect: Dialect, table: Table, condition: string): Commands {
   const numbers = `SELECT "number" FROM ${boundRows(dialect, { number: "integer" })}`;
-  return deleting(dialect.nameOf(table.name), `${quoteName(table.key.at(-1) ?? "")} IN (${numbers})${scope}`);
+  return deleting(dialect.nameOf(table.name), `${quoteName(table.key.at(-1) ?? "")} IN (${numbers})${condition}`);
 }
 
 const deleting = (table: string, condition: string): Commands => ({
   sql: `DELETE FROM ${table} WHERE ${condition}`,
-  left: `SELECT 1 AS one FROM ${table} WHERE ${condition} LIMIT 1`,
+  unapplied: `SELECT 1 AS one FROM ${table} WHERE ${condition} LIMIT 1`,
 });
 
 /** Deletes all rows that a condition selects. */
@@ -161,10 +178,11 @@ export const deleteAll = (table: string, condition: string, values: Statement["r
 });
 
 /**
- * Reads records with these values, behind the key `last`, in ascending order of their keys.
+ * Returns the query for records with these values, in ascending order of their keys.
  *
- * @param where A `shortID` is compared without regard to surrounding spaces and case; records without one belong to the item
- * of their `partNo`.
+ * @param where A `shortID` is compared without regard to surrounding spaces and case. In a table without `shortID`, a
+ * record belongs to the item with its `partNo`.
+ * @param last The key of the last record that was read before; an empty array at first.
  */
 export function findSql(
   { nameOf, skuOf }: Dialect,
@@ -189,9 +207,9 @@ export function findSql(
 }
 
 /**
- * The values of `skuOf` that a SKU may have: the client compares SKUs without regard to surrounding spaces and case. Of
- * letters outside of ASCII, which the databases compare as they are, it finds those in the given case, and all in lower or
- * all in upper case.
+ * Returns the values of `skuOf` that stored spellings of a SKU may have: the client compares SKUs without regard to
+ * surrounding spaces and case. The databases compare letters outside of ASCII as they are. Such letters are found in
+ * the given case, all in lower case, and all in upper case.
  */
 function comparableSkus(sku: string): string[] {
   const trimmed = sku.trim();

@@ -18,7 +18,7 @@ export interface SqliteSinkOptions {
  * can read while the mirror writes.
  *
  * The driver is `node:sqlite` if Node.js has it (22.13 and later), otherwise the package `@photostructure/sqlite`. Node.js 22
- * warns once that its own is experimental. Writing blocks the event loop for a few milliseconds per page.
+ * warns once that its driver is experimental. Writing blocks the event loop for a few milliseconds per page.
  *
  * A run rejects with a `StorageError` if SQLite fails, or if another process locks the database for 30 s.
  *
@@ -37,7 +37,7 @@ export class SqliteSink {
     this.#loadDriver = loadDriver;
   }
 
-  /** Opens the copy to write it; creates one if there is none. @internal */
+  /** Opens the copy to write it. Creates a copy if there is none. @internal */
   async open(signal?: AbortSignal): Promise<CopyDatabase> {
     return openCopyDatabase(await this.#openFile(false, signal), "write", this.#findPlace, signal);
   }

@@ -8,11 +8,14 @@ import { deleteAll, insertSql, STATUS_COLUMNS, type Statement } from "./sql.js";
 export interface MirrorListStatus {
   /** The resource that the list contains. */
   list: MirrorResource;
-  /** The warehouse, of stock levels per warehouse; otherwise `null`. */
+  /** ID of the warehouse for stock levels per warehouse; otherwise `null`. */
   wID: number | null;
   /** Records in the copy. */
   records: number;
-  /** The copy has every change that the service dated before this, in ms since the epoch; `null` until the list was read completely. */
+  /**
+   * The copy has every change that the service dated before this time, in ms since the epoch; `null` until the list was
+   * read completely.
+   */
   asOf: number | null;
   /** The time since `asOf`, in ms; `null` if `asOf` is `null`. */
   lagMs: number | null;
@@ -35,13 +38,13 @@ export interface MirrorListStatus {
   failedSince: number | null;
 }
 
-/** The state of a list, as its row of `mirror_status` has it. */
+/** The state of a list, as it is stored in the row of the list in `mirror_status`. */
 export interface ListState extends Omit<MirrorListStatus, "list" | "wID" | "records" | "lagMs"> {
   /** The service's clock when the last read began; `null` without a `Date` header. */
   since: number | null;
-  /** The begin of the last full pass that was read to its end, by the clock of this machine. */
+  /** The beginning of the last full pass that was read to its end, by the clock of this machine. */
   passAt: number | null;
-  /** Whether a full pass has begun and not ended since. */
+  /** Whether a full pass has begun and has not ended. */
   interrupted: boolean;
 }
 
@@ -88,7 +91,7 @@ function toColumn(type: SqlType, value: SqlValue | boolean): SqlValue {
   return typeof value === "boolean" ? Number(value) : value;
 }
 
-/** The statements that replace the row of a list; without a state they delete it. */
+/** Returns the statements that replace the row of a list. Without a state, they delete the row. */
 export function saveListRow(
   { list, state }: { list: MirrorList; state: ListState | undefined },
   { dialect }: CopyDatabase,
@@ -105,10 +108,10 @@ export function saveListRow(
   return [removal, { ...insertSql(dialect, "mirror_status", types), rows: [values], columns }];
 }
 
-/** How many records the copy has of a list. */
+/** Returns how many records of a list the copy has. */
 export async function countRecords({ dialect, query }: CopyDatabase, { resource, wID }: MirrorList): Promise<number> {
-  const scope = wID === null ? "" : ` WHERE "wID" = ${wID}`;
-  const [row] = await query(`SELECT count(*) AS count FROM ${dialect.nameOf(tableOf(resource).name)}${scope}`);
+  const condition = wID === null ? "" : ` WHERE "wID" = ${wID}`;
+  const [row] = await query(`SELECT count(*) AS count FROM ${dialect.nameOf(tableOf(resource).name)}${condition}`);
   return Number(row?.count);
 }
 

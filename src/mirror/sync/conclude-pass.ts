@@ -2,8 +2,8 @@ import type { ListState } from "../copy/status.js";
 import type { MirrorReading } from "./list-reader.js";
 
 /*
- * What a full pass proves. A reading whose numbers ascended has missed no record. If there are two readings, the second one is
- * decisive. The first row that fits applies:
+ * Decides what a full pass proves. A reading whose numbers ascended has missed no record. If there are two readings,
+ * the second reading is decisive. The first row that fits applies:
  *
  *   the decisive reading                                           proves
  *   leaves more records unlisted than the last pass, and records   nothing
@@ -21,7 +21,7 @@ import type { MirrorReading } from "./list-reader.js";
 /** A reading of the whole list. */
 export type FullReading = Pick<MirrorReading, "numbers" | "hasAscended" | "unlisted" | "beganAt" | "since">;
 
-/** What was known before a pass. `records`: how many records the copy has. */
+/** Facts before a pass. `records`: how many records the copy has. */
 export type KnownBefore = Pick<ListState, "asOf" | "unlisted"> & { records: number };
 
 /** A full pass whose list was read to its end. */

@@ -23,12 +23,12 @@ export class MirrorReading {
 
   constructor(readonly requests: BulkRequests) {}
 
-  /** The service's clock when it began, in ms; `null` if responses have no `Date` header. */
+  /** The service's clock when the reading began, in ms; `null` if responses have no `Date` header. */
   get since(): number | null {
     return this.requests.startedAt ?? null;
   }
 
-  /** When it began, in ms, by the clock that is behind: this machine's or the service's. */
+  /** When the reading began, in ms: by this machine's clock or by the service's clock, whichever is behind. */
   get beganAt(): number {
     return Math.min(this.#createdAt, this.since ?? this.#createdAt);
   }
@@ -46,7 +46,7 @@ export class MirrorReading {
     return this.#isAscending && this.numbers.size > 0;
   }
 
-  /** How many records were counted (the lower of the first and the last count) and not listed. */
+  /** How many records were counted but not listed. The lower of the first and the last count applies. */
   get unlisted(): number {
     return Math.max(0, Math.min(...this.#totals) - this.numbers.size);
   }
@@ -54,7 +54,7 @@ export class MirrorReading {
 
 /** Reads one list: gapless, at the lowest priority, and with statistics. */
 export class MirrorListReader {
-  /** The cost of reading so far. */
+  /** The numbers for the report, so far. */
   readonly stats = { requests: 0, pages: 0, records: 0 };
 
   constructor(
@@ -94,7 +94,7 @@ export class MirrorListReader {
     return (await probeModifiedSince((params) => this.#readPage(params))) === "ignored";
   }
 
-  /** Whether the list cannot be read for this date. */
+  /** Whether the service refuses to list what was modified since this date. */
   async refuses(modifiedSince: Date): Promise<boolean> {
     return !(await answerOf(this.#readPage({ modifiedSince, pageSize: 1 }))).page;
   }

@@ -13,8 +13,8 @@ export interface RunEnd {
 }
 
 /**
- * Brings lists up to date, see sync-list.ts. If one list fails, the others are still read, unless all would fail: the run is
- * aborted, a callback or the database has failed, or the credentials are refused.
+ * Brings lists up to date, see sync-list.ts. If one list fails, the others are still read. The run ends at once if all
+ * lists would fail: the run is aborted, a callback or the database has failed, or the credentials are refused.
  *
  * @param abandoned The lists that are not mirrored any more. Their records are removed.
  */

@@ -25,8 +25,8 @@ import { MirrorListReader, type MirrorReading } from "./list-reader.js";
  *
  * A list is new (asOf is null) or complete. If a full pass is interrupted, its records stay, and the next run begins it again.
  *
- * All lists take step 1 before any list takes steps 2 and 3, so that an interrupted run has all changes. If one list fails, the
- * others are still read, and the run then ends with the first error.
+ * All lists take step 1 before any list takes steps 2 and 3, so that the changes are in the copy even if a full pass is
+ * interrupted. If one list fails, the others are still read, and the run then ends with the first error.
  *
  *   1. `readChanges`: an increment, if the list is complete and may have increments. It reads what was modified since
  *      `since` - overlapMs, and sets `since`. It sets `asOf` only if `increments` is true. No increment is read in two cases:
@@ -168,7 +168,7 @@ export class ListSync {
   ): Promise<boolean | null> {
     if (increments === false) return false;
     const from = new Date((since ?? 0) - this.settings.overlapMs);
-    // Asks again, because the refusal may have been temporary.
+    // The date is tried once more, because the refusal may have been temporary.
     if (this.#refusesIncrements) return (await this.#reader.refuses(from)) ? false : null;
     if (increments === null && pass.numbers.size > 0 && (await this.#reader.ignoresModifiedSince())) return false;
     if (asOf === null || since === null || modified.size === 0 || this.#isClockSetBack) return increments;

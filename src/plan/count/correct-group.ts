@@ -6,7 +6,7 @@ import type { CountedGroup } from "./counted.js";
 import type { CountChange } from "./document.js";
 import { type BookLot, type CountGroup, differenceOf, isSameQuantity, sumOf } from "./group.js";
 
-/** A counted group whose quantity differs from that of its lots, or whose item may not exist. */
+/** A counted group whose quantity differs from the quantity of its lots, or whose item may not exist. */
 export interface DifferingGroup {
   row: CountedGroup;
   /** The lots of the group, the oldest first. */

@@ -88,7 +88,7 @@ export function handleCreateItem(context: EndpointContext): SandboxResponse {
   const { state, settings, now } = context;
   const sent = parseBodyFields(quickStartItemRequestSchema, context.json());
   const { shortID, discontinued: _ignored, unit, categoryID, ...own } = sent;
-  // If both names are sent, that of the item object takes precedence.
+  // If both names are sent, the name in the item object takes precedence.
   const fields = withoutUndefined({ ...own, uOM: own.uOM ?? unit, category: own.category ?? categoryID });
   // The document states both 400 and 409 for a SKU that exists.
   if (state.catalog.findBySku(shortID)) throw conflictError(`An item with ShortID ${shortID} already exists.`);

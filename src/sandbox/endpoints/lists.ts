@@ -125,7 +125,7 @@ function readModifiedSince(query: URLSearchParams): number | undefined {
   throw validationError({ modifiedSince: ["The field modifiedSince must be a datetime (ISO 8601)."] });
 }
 
-/** The nearest valid value for one below 1; the default for what is no integer. */
+/** Returns a valid value: 1 for a smaller integer, and the default for a text that is no integer. */
 function readPositiveInteger(query: URLSearchParams, name: string, fallback: number): number {
   const text = query.get(name);
   if (text === null || text === "") return fallback;

@@ -82,7 +82,7 @@ const moveRequestSchema = z.object({
   received: optionalFilter(),
 });
 
-/** POST /Inventory/Move: to another bin, or to another warehouse that is in scope as well. Each unit of it moves. */
+/** POST /Inventory/Move: moves stock to another bin, or to another warehouse that is also in scope. */
 export function handleMove(context: EndpointContext): SandboxResponse {
   const { state, now } = context;
   const move = parseBodyFields(moveRequestSchema, context.json());

@@ -77,8 +77,8 @@ export function errorResponse(
 export const DROPPED_RESPONSE: SandboxResponse = { status: 0, headers: {}, body: "", delivery: { kind: "drop" } };
 
 /**
- * The body in the pieces in which it is sent if it arrives slowly, with a pause before each, or not as a whole: then half
- * of it, or as many bytes as the rule allows, but never all. Ends when the signal is aborted.
+ * Returns the pieces in which a body is sent. A slow body has a pause before each piece. A truncated body is half of
+ * the body, or as many bytes as the rule allows, but never the whole body. Ends when the signal is aborted.
  */
 export async function* bodyPieces(
   { body, delivery }: SandboxResponse,

@@ -65,7 +65,7 @@ function collectWarehouses({ lots, clients = [], stockLevels = [] }: SandboxOpti
   return [...names].flatMap(([wID, name = `Warehouse ${wID}`]) => (wID === undefined ? [] : [{ wID, name }]));
 }
 
-/** The list, whose first entry the type then knows of; that it has one has been checked. */
+/** Returns the list with a type that has a first entry. That the list is not empty was checked before. */
 const nonEmptyListOr = <T>([first, ...others]: readonly T[], fallback: T): [T, ...T[]] =>
   first === undefined ? [fallback] : [first, ...others];
 

@@ -42,7 +42,7 @@ export class StockTotals {
     return [...this.#items.values()];
   }
 
-  /** The stock of those of the items that have or had any, in the order of the items. */
+  /** Returns the stock of the given items, in their order. Items that never had stock are left out. */
   of(items: readonly StoredItem[]): ItemStock[] {
     return items.flatMap(({ item }) => this.#items.get(item.partNo) ?? []);
   }

@@ -7,7 +7,7 @@ import { StocklotError } from "./stocklot-error.js";
 export interface ApiErrorInit extends Pick<ApiError, "status" | "code" | "method" | "path" | "headers" | "attempts"> {
   /** The service's own text, which becomes `serviceMessage`; empty if the response has none. */
   message: string;
-  /** Advice as a sentence, with which the message of the error ends. */
+  /** Advice: the last sentence of the error's message. */
   hint?: string | undefined;
   details?: ApiError["details"] | undefined;
   applied?: ApiError["applied"];
@@ -31,7 +31,10 @@ export class ApiError extends StocklotError {
    * a proxy's HTML); empty if the response has no text.
    */
   readonly serviceMessage: string;
-  /** The machine-readable code of the body, for example `not_found`; if there is none, the documented one of the status, else `unknown`. */
+  /**
+   * The machine-readable code of the body, for example `not_found`. If the body has no code: the documented code of the
+   * status, or `unknown`.
+   */
   readonly code: string;
   /** Messages by field name; only with the code `validation_error`. */
   readonly details?: Record<string, string[]>;
@@ -63,7 +66,7 @@ const MAX_SHOWN_LENGTH = 1_000;
 
 function formatApiErrorMessage({ method, path, status, message, details, hint, isTextHidden }: ApiErrorInit): string {
   const none = isTextHidden ? "(its text may repeat the secret, and is not shown)" : "(the response has no message)";
-  // Of a failed validation, the message alone says nothing.
+  // The message of a failed validation does not name the fields.
   const fields = Object.entries(details ?? {}).map(([field, found]) => `${field}: ${found.join(" ")}`);
   const text = redactStart([message, ...fields].filter(Boolean).join(" "), MAX_SHOWN_LENGTH) || none;
   const problem = `${method} ${path}: ${status} ${text}`;
@@ -71,7 +74,10 @@ function formatApiErrorMessage({ method, path, status, message, details, hint, i
   return `${/[.!?]$/.test(problem) ? problem : `${problem}.`} ${hint}`;
 }
 
-/** 400: the request is malformed or data is missing. A duplicate SKU may come as this or as a {@link ConflictError}. */
+/**
+ * 400: the request is malformed or data is missing. A duplicate SKU may be reported as this error or as a {@link
+ * ConflictError}.
+ */
 export class BadRequestError extends ApiError {}
 
 /**

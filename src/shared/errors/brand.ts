@@ -1,9 +1,15 @@
-/** The symbol of a class. It is set on the prototype, so that a user's own subclass has none of its own. */
+/**
+ * Returns the symbol of a class. It is an own property of the prototype, so that a user's subclass has no symbol of its
+ * own.
+ */
 export function errorClassSymbol(name: string): symbol {
   return Symbol.for(`stocklot.${name}`);
 }
 
-/** Sets the names of classes, whatever a bundler calls them, and their symbols, by which the other copy of the package knows them. */
+/**
+ * Sets the names of classes, which a bundler may have changed, and their symbols, by which the other copy of the
+ * package (ES module or CommonJS) recognises them.
+ */
 export function brandErrorClasses(classes: Readonly<Record<string, { readonly prototype: object }>>): void {
   for (const [name, errorClass] of Object.entries(classes)) {
     Object.defineProperty(errorClass, "name", { value: name });
@@ -14,7 +20,10 @@ export function brandErrorClasses(classes: Readonly<Record<string, { readonly pr
   }
 }
 
-/** An error that `instanceof` also knows if it is one of the other copy of the package, by the symbol of its class. */
+/**
+ * An error class that `instanceof` recognises by its symbol, so that errors of the other copy of the package match,
+ * too.
+ */
 export abstract class BrandedError extends Error {
   /** Lets `instanceof` recognise the errors of the other copy of the package by their symbol. */
   static override [Symbol.hasInstance](value: unknown): boolean {

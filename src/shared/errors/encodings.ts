@@ -1,9 +1,12 @@
 /*
- * Strings in which a secret is searched: as they are, and with the escapes of URLs, forms, JSON and HTML decoded. One search
- * finds a secret whichever of its characters are escaped.
+ * Strings in which secrets are searched: unchanged, and with the escapes of URLs, forms, JSON and HTML decoded. So a
+ * secret is found whichever of its characters are escaped.
  */
 
-/** A string, and for each of its characters where that begins in the original. Without `starts`, it is the original. */
+/**
+ * A decoded string. `starts`: where each of its characters begins in the original. Without `starts`, the string is the
+ * original.
+ */
 export interface DecodedText {
   text: string;
   /** Has one entry more than the text has characters. The last entry is the length of the original. */
@@ -13,10 +16,13 @@ export interface DecodedText {
 /** Returns a text as forms send it: a space is a plus, and half of a surrogate pair is U+FFFD. */
 export const normalized = (text: string): string => text.toWellFormed().replaceAll(" ", "+");
 
-/** base64url has other characters than base64. */
+/** Returns base64url as base64, which has other characters. */
 export const normalizedBase64 = (text: string): string => text.replaceAll("-", "+").replaceAll("_", "/");
 
-/** The escapes of URLs and forms, of JSON and JavaScript, of HTML. A secret may contain what looks like another one's. */
+/**
+ * The escapes of URLs and forms, of JSON and JavaScript, and of HTML. A secret may itself contain text that looks like
+ * an escape.
+ */
 const ESCAPES: readonly [start: string, pattern: RegExp][] = [
   ["%", /(?:%[\da-f]{2})+/gi],
   ["\\", /\\u[\da-f]{4}|\\u\{[\da-f]{1,6}\}|\\x[\da-f]{2}|\\[\s\S]/gi],
@@ -25,7 +31,7 @@ const ESCAPES: readonly [start: string, pattern: RegExp][] = [
 const NAMED: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 const CONTROL: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v" };
 
-/** A string as it is, and without the escapes of each kind that it has. */
+/** Returns the string unchanged, and once more for each kind of escapes that it has, with these escapes decoded. */
 export const decodedTextsOf = (text: string): DecodedText[] => [
   { text: normalized(text) },
   ...ESCAPES.flatMap(([start, pattern]) => (text.includes(start) ? decodedTexts(text, pattern) : [])),
@@ -90,7 +96,7 @@ function addBytes(escapes: string, add: (char: string, start: number) => void): 
   }
 }
 
-/** The same text without line breaks, which base64 in a mail or a file has. */
+/** Returns the text without line breaks. Base64 in a mail or a file has line breaks. */
 export function withoutLineBreaks({ text, starts }: DecodedText): DecodedText {
   if (!/[\r\n]/.test(text)) return { text, starts };
   const kept = new Int32Array(text.length + 1);

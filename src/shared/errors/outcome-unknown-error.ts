@@ -14,11 +14,14 @@ export interface SentRequest {
   body?: unknown;
   /** When it was sent, in ms since the epoch. */
   sentAt: number;
-  /** How far the service's clock was ahead of this machine's then, at least, in ms; left out if that was not known. */
+  /**
+   * How far the service's clock was ahead of this machine's clock then, at least, in ms; left out if that was not
+   * known.
+   */
   clockAheadMs?: number;
   /**
-   * Of a receipt: the highest record number of a lot that this client had seen then; left out if it had seen none. The lot of
-   * the receipt has a higher one.
+   * For a receipt: the highest record number of a lot that this client had seen when the receipt was sent; left out if
+   * the client had seen no lot. The lot of the receipt has a higher number.
    */
   lastRecNo?: number;
 }
@@ -43,7 +46,8 @@ export class OutcomeUnknownError extends StocklotError {
     super(message, { ...init, applied: "unknown" });
     // `cause` always exists, even if a signal was aborted without a reason.
     this.cause = init.isReason ? init.cause : this.cause;
-    // Values of client headers are not redacted here: an ordinary word among them would change the data to look for.
+    // Values of client headers are not redacted here: they may be ordinary words, and redacting these would change the
+    // data of the write.
     this.request = redactData(init.request, redactCredentials);
     if (init.status !== undefined) this.status = init.status;
   }

@@ -1,13 +1,15 @@
 /*
  * No error, log line or hook shows a client secret or a token. Two rules, in this order:
  *
- * 1. They are not there. The secret is only in the body of the token request, the token only in the header of a request, and
- *    neither is put into an error, a log line or a hook: these have the method, the path and the response.
- * 2. Data from outside may repeat them (a proxy's error page, an exception of a fetch function). So every such text
- *    goes through `redact`, and of a foreign exception only name, message, code and stack are kept (`copyOfCause`).
+ * 1. Errors, log lines and hooks are created from the method, the path and the response. The client secret is only in
+ * the body of the
+ *    token request, and the token is only in a header of requests, so neither becomes part of them.
+ * 2. Data from outside may repeat a secret (a proxy's error page, an exception of a fetch function). So every such text
+ * goes through
+ *    `redact`. A foreign exception is reduced to its name, message, code and stack (`copyOfCause`).
  *
- * Replaced is what is known (secrets.ts), as it is and encoded, and the password of an address: `postgres://user:…`. Nothing
- * else: words such as "Bearer authentication required" stays.
+ * `redact` replaces the known secrets (secrets.ts), plain and encoded, and the password in an address such as
+ * `postgres://user:…`. It replaces nothing else: a text such as "Bearer authentication required" stays.
  */
 import { fieldOf, isObject } from "../unknown.js";
 import { isBrandedError } from "./brand.js";
@@ -29,10 +31,10 @@ export function redact(text: string): string {
   return shown.includes("@") ? shown.replace(PASSWORD_PATTERN, `$1${REDACTED}@`) : shown;
 }
 
-/** How much of a string is searched behind what is shown: a secret may continue there. */
+/** How many characters after the shown part of a string are searched, too: a secret may continue there. */
 const SEARCHED_BEYOND_LENGTH = 8_192;
 
-/** The beginning of a string, in which all secrets are replaced. Only a little more than that is searched. */
+/** Returns the beginning of a string, with all secrets replaced. Searches only this part and a little more. */
 export function redactStart(text: string, length: number): string {
   const shown = redact(text.slice(0, length + SEARCHED_BEYOND_LENGTH));
   return text.length > length ? `${shown.slice(0, length)}…` : shown;
@@ -41,7 +43,7 @@ export function redactStart(text: string, length: number): string {
 /** Data that is nested deeper is replaced. */
 const MAX_DATA_DEPTH = 100;
 
-/** A copy of plain data in which no string shows a secret. Other objects stay as they are. */
+/** Returns a copy of plain data in which no string shows a secret. Objects that are not plain data stay as they are. */
 export function redactData<T>(data: T, redactText?: (text: string) => string, depth?: number): T;
 export function redactData(data: unknown, redactText = redact, depth = 0): unknown {
   if (typeof data === "string") return redactText(data);
@@ -55,7 +57,7 @@ export function redactData(data: unknown, redactText = redact, depth = 0): unkno
   );
 }
 
-/** The same for an object of this package, whose names are not searched. */
+/** Does the same for an object of this package. The names of its fields are not searched. */
 export function redactFields<T extends object>(fields: T): T;
 export function redactFields(fields: object): object {
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, redactData(value)]));
@@ -63,12 +65,16 @@ export function redactFields(fields: object): object {
 
 const MAX_CAUSE_DEPTH = 5;
 
-/** A cause that shows nothing but its name, message, code and stack. An error of this package was redacted when it was created. */
+/**
+ * Returns a copy of a cause that has only its name, message, code and stack. An error of this package is returned as it
+ * is, because it was redacted when it was created.
+ */
 export function copyOfCause(cause: unknown, depth = 0): unknown {
   try {
     if (isBrandedError(cause)) return cause;
     if (!isObject(cause) && typeof cause !== "function") return redactText(cause);
-    // The class does not decide, since an error of another realm, such as that of a test runner, has another class.
+    // The class is not checked, because an error of another realm, such as the realm of a test runner, has another
+    // class.
     const [name, message, stack, code] = ["name", "message", "stack", "code"].map((field) => fieldOf(cause, field));
     const inner = depth < MAX_CAUSE_DEPTH ? fieldOf(cause, "cause") : undefined;
     const text = typeof message === "string" ? redact(message) : `a thrown ${typeof cause}`;

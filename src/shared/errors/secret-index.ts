@@ -1,22 +1,26 @@
 /*
- * Finds known strings in a string, as they are and encoded. The time does not depend on how many are known: a table shows
- * whether any of them may begin with the next four characters.
+ * Finds known secrets in a string, plain and encoded. The time does not depend on the number of secrets: a table shows
+ * whether any secret may begin with the next four characters.
  */
 import { type DecodedText, decodedTextsOf, normalized, normalizedBase64, withoutLineBreaks } from "./encodings.js";
 
-/** Shorter strings may be ordinary words. One of less than 8 characters counts only as a whole word that is not encoded. */
+/** The length from which a secret is searched. Shorter secrets may be ordinary words. */
 const MIN_LENGTH = 4;
+/** A secret that is shorter than this is only found as a whole word that is not encoded. */
 const MIN_UNAMBIGUOUS_LENGTH = 8;
-/** The beginning of a long secret is enough; what follows it up to the next space or quote is hidden, too. */
+/**
+ * Only this many characters of a long secret are searched. The text after them, up to the next space or quote, is
+ * hidden, too.
+ */
 const MAX_MATCHED_LENGTH = 256;
 
 /** One form in which a secret may be written. */
 interface Form {
   text: string;
   kind: "word" | "text" | "base64";
-  /** It is only the beginning of a long secret. */
+  /** Whether this is only the beginning of a long secret. */
   isLong: boolean;
-  /** How many characters of base64 before and behind it have some bits of the secret. */
+  /** How many characters of base64 before and after the form contain some bits of the secret. */
   before: number;
   after: number;
 }
@@ -24,7 +28,7 @@ interface Form {
 /** The part of a string between two positions. */
 type Range = readonly [start: number, end: number];
 
-/** Strings that must not be shown. Each stays as long as anybody uses it. */
+/** Secrets that must not be shown. A secret stays in the index until `delete` was called as often as `add`. */
 export class SecretIndex {
   readonly #secrets = new Map<string, { uses: number; forms: Form[] }>();
   readonly #texts = new FormTable();
@@ -44,7 +48,7 @@ export class SecretIndex {
     }
   }
 
-  /** The opposite of one `add`. */
+  /** Undoes one `add`. */
   delete(secret: string): void {
     const known = this.#secrets.get(secret);
     if (!known) return;
@@ -54,7 +58,7 @@ export class SecretIndex {
     for (const form of known.forms) this.#tableOf(form).delete(form);
   }
 
-  /** Adds where a string shows a secret. */
+  /** Adds to `found` the ranges in which a string shows a secret. */
   find(text: string, views: readonly SearchedView[], found: Range[]): void {
     if (this.#secrets.size === 0) return;
     for (const { asText, asBase64 } of views) {

@@ -1,16 +1,17 @@
 /*
- * What must not be shown: of each client that lives, the secrets and tokens that it used last, and the long values of its
- * headers. A client lives until it is collected, closed or not: its last errors may be created after its end.
+ * The secrets that must not be shown: for each client, its latest client secrets and tokens, and the long values of its
+ * headers. They are remembered until the client is garbage-collected, even if it is closed: its last errors may be
+ * created after that.
  */
 import { SecretIndex } from "./secret-index.js";
 
-/** The present one and the last four. */
+/** How many secrets of a kind are remembered per client: the present secret and the four before it. */
 const MAX_KEPT = 5;
-/** Header values of calls that have ended. Many occur only once, such as the ID of a trace. */
+/** How many header values of ended calls are remembered. Many values occur only once, such as the ID of a trace. */
 const MAX_ENDED_HEADERS = 50;
-/** A shorter value of a header may be an ordinary word. */
+/** The length from which the value of a header is a secret. A shorter value may be an ordinary word. */
 const MIN_HEADER_LENGTH = 16;
-/** Where the runtime does not tell what was collected (Workers of an older date), the clients that were created last. */
+/** How many clients are remembered on a runtime that does not report garbage collection (Workers of an older date). */
 const MAX_CLIENTS = 1_000;
 const PUBLIC_HEADERS: ReadonlySet<string> = new Set(["accept", "content-type", "user-agent"]);
 

@@ -8,12 +8,12 @@ export function callSafely(run: () => unknown, onError: (error: unknown) => void
 }
 
 /**
- * Handles the rejection of what a function of the caller's has returned: any object may be a thenable. Throws only if a getter
- * of it does.
+ * Handles the rejection of a value that a function of the caller's has returned. Any object may be a thenable. Throws
+ * only if a getter of the value throws.
  */
 export function settle(returned: unknown, onError: (error: unknown) => void = () => {}): void {
   if (Object(returned) !== returned) return;
-  // Whatever methods it was given.
+  // Calls the method of the prototype, because the promise may have been given other methods.
   if (returned instanceof Promise) Promise.prototype.then.call(returned, undefined, onError);
   else if (typeof Reflect.get(Object(returned), "then") === "function")
     new Promise((resolve) => resolve(returned)).then(undefined, onError);

@@ -1,6 +1,6 @@
 export const DAY_MS = 86_400_000;
 
-/** Node fires a longer timer immediately. */
+/** The longest timer, in ms. Node fires a longer timer immediately. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** How many ms early a timer of Node may fire, by the clock. */
@@ -48,7 +48,7 @@ export class MonotonicClock {
       stop = startTimer(Math.ceil(time - armedAt), () => {
         const firedAt = this.now();
         const earlyMs = time - firedAt;
-        // If the clock did not move at all, it is mocked, even if little time is left.
+        // A clock that did not move at all is mocked, even if only little time was left.
         if (earlyMs > 0 && earlyMs <= MAX_TIMER_EARLINESS_MS && firedAt > armedAt) return arm();
         if (earlyMs > 0) this.#offsetMs += earlyMs;
         callback();

@@ -1,6 +1,9 @@
 import { monotonicNowMs } from "./clock.js";
 
-/** Resolves when all timers that are due have run, and what they have started. Fake timers do not hold it up. */
+/**
+ * Resolves when all timers that are due have run, together with the callbacks that they have started. Fake timers do
+ * not delay it.
+ */
 export function nextTurn(): Promise<void> {
   if (typeof MessageChannel === "undefined") return Promise.resolve();
   return new Promise((resolve) => {
@@ -19,7 +22,7 @@ export function nextTurn(): Promise<void> {
 const MAX_BLOCKED_MS = 8;
 let lastTurnAt = 0;
 
-/** Lets the event loop run, if it has not for a while. */
+/** Lets the event loop run, if it has not run for a while. */
 export async function giveTurn(): Promise<void> {
   if (Math.abs(monotonicNowMs() - lastTurnAt) < MAX_BLOCKED_MS) return;
   await nextTurn();

@@ -99,7 +99,7 @@ export function storeMethods(rows: Rows, planted: Planted = {}) {
       rows.sender = { ...own, beat: seen.beat + 1, settleMs: Math.max(seen.settleMs, own.settleMs) };
       return { ...rows.sender };
     },
-    beat(sender: string, beat: number) {
+    heartbeat(sender: string, beat: number) {
       if (planted.ignoresSender) return true;
       if (rows.sender.sender !== sender || rows.sender.beat < beat - 1 || rows.sender.beat > beat) return false;
       rows.sender.beat = beat;

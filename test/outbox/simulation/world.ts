@@ -408,9 +408,9 @@ export class World {
       id: STORE_ID,
       database: { kind: "sqlite" },
       names: { store: "store", entries: "entries" },
-      // Its waits are steps, which always happen.
-      endingWith: (): OpenStore => proxy,
-      isEnded: () => false,
+      // Waiting for the database is a step, which always happens.
+      abortableBy: (): OpenStore => proxy,
+      isAborted: () => false,
       async *list() {
         yield* rows.entries;
       },
@@ -556,7 +556,7 @@ export class World {
 const SENDER_NAME = /[0-9a-f]{8}-[0-9a-f-]{27}/g;
 
 /** Commands whose replies are steps of their own. The others are counts, and what a process reads before it compares and sets. */
-const HEARD_LATER = ["markSending", "change", "takeLock", "beat", "next", "get", "cancelBound", "releaseLock"];
+const HEARD_LATER = ["markSending", "change", "takeLock", "heartbeat", "next", "get", "cancelBound", "releaseLock"];
 
 const entriesOf = (specs: readonly EntrySpec[], before: number): StoredEntry[] =>
   specs.map(({ operation, item, boundTo = null }, index): StoredEntry => {
@@ -585,7 +585,7 @@ function isInvisibleCommand(name: string, argument: unknown, { sender, entries }
   if (name === "sender") return sender.sender !== "";
   if (name === "releaseLock") return sender.sender !== argument;
   if (name === "cancelBound") return !entries.some(({ state, boundTo }) => state === "pending" && boundTo !== null);
-  return ["lastPlace", "countUnsettled", "get", "beat"].includes(name);
+  return ["lastPlace", "countUnsettled", "get", "heartbeat"].includes(name);
 }
 
 /** What matters of an entry; anything else as it is. */
