@@ -54,9 +54,9 @@ it("a run that was silent for longer than its lease takes the lock again, and le
 
 it("a database that goes on rejecting heartbeats ends the run with its error", async () => {
   const world = createWorld();
-  const outbox = world.createOutbox({ leaseMs: 300, settleMs: 300, mark: "remark" }, { timeoutMs: 300 });
+  const outbox = world.createOutbox({ leaseMs: 6_000, settleMs: 5_000 }, { timeoutMs: 5_000 });
   onTestFinished(() => outbox.close());
-  await outbox.addMany([receipt("a"), receipt("b")]);
+  await outbox.addMany(["a", "b", "c"].map((key) => receipt(key)));
   const { store } = await openStore(world.store());
   await store.database.transaction((query) =>
     query(`CREATE TRIGGER t BEFORE UPDATE OF beat ON stocklot_outbox_store WHEN new.sender = old.sender
@@ -64,7 +64,7 @@ it("a database that goes on rejecting heartbeats ends the run with its error", a
   );
   await store.database.close();
   world.onWrite = async (_, send) => {
-    await sleep(250);
+    await sleep(1_000);
     return send();
   };
   await expect(outbox.run()).rejects.toThrow("no heartbeats");
