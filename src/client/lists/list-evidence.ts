@@ -1,3 +1,4 @@
+import { PaginationError } from "../../shared/errors/index.js";
 import { endOfPage, type Page, type RecordKey, startOfPage } from "./page.js";
 import { endOf, isCountPossible } from "./page-end.js";
 
@@ -8,7 +9,18 @@ export interface ListProblem {
   isContradiction: boolean;
 }
 
-/** Collects what the pages of one iteration show, and judges whether the list was complete. */
+/**
+ * How many pages in a row without a new record end an iteration. The search for the end doubles its steps and then
+ * bisects, so 24 pages are enough even if the end has moved by 2,000 pages.
+ */
+const MAX_FRUITLESS_PAGES = 24;
+/**
+ * An iteration may read three times the pages that the list had at first, and this many more. Only those pages count
+ * that were read in overlapping mode, or while the list was longer than at first.
+ */
+const MAX_EXTRA_PAGES = 40;
+
+/** Collects what the pages of one iteration show. Judges whether it goes on forever, and whether the list was complete. */
 export class ListEvidence {
   /** Number of records that were emitted. */
   emitted = 0;
@@ -23,9 +35,62 @@ export class ListEvidence {
   /** The number of a later page that shows the records of page 1 again. */
   #repeated: number | undefined;
   #last: Page<unknown> | undefined;
+  /** How many pages in a row have shown no new record. */
+  #fruitless = 0;
+  /** How many pages in a row have ended beyond everything that was counted. */
+  #beyondCount = 0;
+  #totalAtFirst: number | undefined;
+  /** How many pages count towards the limit of `MAX_EXTRA_PAGES`. */
+  #pagesTowardsLimit = 0;
 
-  constructor(isFromStart: boolean) {
+  constructor(
+    private readonly label: string,
+    isFromStart: boolean,
+  ) {
     this.#isFromStart = isFromStart;
+  }
+
+  /**
+   * Counts a page that was received.
+   *
+   * @param counted The page's own `totalCount`, if it is possible. `before`: the count of the pages before.
+   * @throws PaginationError if too many pages were received.
+   */
+  countPage(
+    page: Page<unknown>,
+    {
+      counted,
+      before,
+      isOverlapping,
+      pageSize,
+    }: { counted: number; before: number; isOverlapping: boolean; pageSize: number },
+  ): void {
+    const isBeyondCount = page.hasMore && !isCountPossible(page) && endOfPage(page) > before;
+    this.#beyondCount = isBeyondCount ? this.#beyondCount + 1 : 0;
+    if (this.#beyondCount >= MAX_FRUITLESS_PAGES)
+      throw this.contradiction(`page ${page.page} ends at position ${endOfPage(page)} of ${page.totalCount}`);
+    if (isBeyondCount) return;
+    this.#totalAtFirst ??= counted;
+    if (isOverlapping || counted > this.#totalAtFirst) this.#pagesTowardsLimit += 1;
+    if (this.#pagesTowardsLimit > MAX_EXTRA_PAGES + (3 * this.#totalAtFirst) / pageSize) throw this.changesTooFast();
+  }
+
+  /** Notes that a page has shown so many new records. @throws PaginationError if too many pages in a row have shown none. */
+  noteNew({ page }: Page<unknown>, count: number): void {
+    this.emitted += count;
+    this.#fruitless = count > 0 ? 0 : this.#fruitless + 1;
+    if (this.#fruitless < MAX_FRUITLESS_PAGES) return;
+    throw this.contradiction(`the last ${MAX_FRUITLESS_PAGES} pages, up to page ${page}, contained no new record`);
+  }
+
+  changesTooFast(): PaginationError {
+    return new PaginationError(`${this.label}: the list changes faster than it can be read. Read it again later.`);
+  }
+
+  contradiction(problem: string): PaginationError {
+    const advice =
+      "Read the list again later: it may change faster than it can be read. If the error persists, report it to the provider of the service.";
+    return new PaginationError(`${this.label}: ${problem}, but the service reports more records. ${advice}`);
   }
 
   add<T>(page: Page<T>, keyOf: ((record: T) => RecordKey | undefined) | undefined): void {
