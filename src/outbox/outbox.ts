@@ -1,12 +1,10 @@
-import { accountOf } from "../client/for-add-ons.js";
-import { ConfigurationError, InputValidationError, StorageError } from "../shared/errors/index.js";
+import { ConfigurationError, InputValidationError } from "../shared/errors/index.js";
 import { checkConfiguration, checkInput, checkMethodOptions } from "../shared/schema.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { repeat } from "../shared/time/repeat.js";
 import { mapInTurns } from "../shared/time/turn.js";
-import { afterMs, race } from "../shared/time/wait.js";
-import { DelayedAbort, InFlight } from "../storage/database.js";
-import { assertSameAccount, type ServiceAccount } from "../storage/service.js";
+import { InFlight } from "../storage/database.js";
+import type { ServiceAccount } from "../storage/service.js";
 import { FailuresInARow } from "../writes/failures-in-a-row.js";
 import {
   entryKeySchema,
@@ -25,6 +23,8 @@ import {
 import {
   addManyOptionsSchema,
   addOptionsSchema,
+  DEFAULT_LEASE_MS,
+  DEFAULT_OUTBOX_SETTLE_MS,
   entriesOptionsSchema,
   type OutboxAddManyOptions,
   type OutboxAddOptions,
@@ -43,14 +43,10 @@ import { runEntries, runItem } from "./run.js";
 import type { OnWait } from "./sender-lock.js";
 import { type SenderSettings, SendingPeriod } from "./sending-period.js";
 import type { EntryChange, OpenStore, SeenKeys } from "./store.js";
-import type { Opened } from "./stores.js";
+import { StoreAccess } from "./store-access.js";
 
-/** How long an `add` in a caller's transaction waits for the store's own connection, in ms. */
-const OWN_CONNECTION_WAIT_MS = 2_000;
 /** If there are more entries than this, the event loop runs while they are checked and marked. */
 const MANY_ENTRIES = 100;
-const DEFAULT_OUTBOX_SETTLE_MS = 60_000;
-const DEFAULT_LEASE_MS = 30_000;
 /** How often work is begun if each time another process takes over the lock before anything was added. */
 export const MAX_TAKEOVERS = 5;
 /** No sender has this name. */
@@ -116,11 +112,7 @@ export interface SenderAccess {
 /** Created by {@link createOutbox}. All methods reject with a `StorageError` if the store fails. */
 export class Outbox {
   readonly #options: OutboxOptions;
-  #opening: Opening | undefined;
-  #isServiceChecked = false;
-  #closed = new AbortController();
-  readonly #active = new Set<Promise<unknown>>();
-  readonly #inFlight = new InFlight();
+  readonly #access: StoreAccess;
   /** Resolves when the last large `addMany` has reached the store. */
   #addingMany: Promise<void> | undefined;
   /** Called when a run or `whileSender` waits. @internal */
@@ -129,6 +121,7 @@ export class Outbox {
   /** @internal */
   constructor(options: OutboxOptions) {
     this.#options = options;
+    this.#access = new StoreAccess(options);
   }
 
   /**
@@ -179,11 +172,11 @@ export class Outbox {
   async run(options: OutboxRunOptions = {}): Promise<OutboxReport> {
     const given = checkMethodOptions("outbox.run", outboxRunOptionsSchema, options);
     const settings = this.#runSettings("outbox.run");
-    given.signal?.throwIfAborted();
-    // The service of the store may have moved since the last call.
-    this.#isServiceChecked = false;
     const { signal } = given;
-    return this.#withAbortableStore({ ...settings, signal }, "outbox.run", (parts) => runEntries(parts, given));
+    signal?.throwIfAborted();
+    return this.#access.changeUntil({ ...settings, signal }, "outbox.run", (store) =>
+      runEntries({ ...settings, store }, given),
+    );
   }
 
   /**
@@ -270,7 +263,7 @@ export class Outbox {
    */
   async prune(options: { olderThanMs: number }): Promise<number> {
     const { olderThanMs } = checkMethodOptions("outbox.prune", pruneOptionsSchema, options);
-    return this.#change("outbox.prune", (store) => store.prune(Date.now() - olderThanMs));
+    return this.#access.change("outbox.prune", (store) => store.prune(Date.now() - olderThanMs));
   }
 
   /**
@@ -279,17 +272,7 @@ export class Outbox {
    * `leaseMs`. A later call opens the store again.
    */
   async close(): Promise<void> {
-    const reason = new DOMException("The outbox was closed.", "AbortError");
-    this.#closed.abort(reason);
-    this.#closed = new AbortController();
-    // Calls that come from now on open the store again.
-    const opening = this.#opening;
-    this.#opening = undefined;
-    await Promise.allSettled(this.#active);
-    const opened = await opening?.opened.catch(() => undefined);
-    // Only iterations of entries may still use the store.
-    opening?.delayedAbort.abortNow(reason);
-    await opened?.store.database.close();
+    await this.#access.close();
   }
 
   /** The same as {@link close}, for `await using`. */
@@ -299,7 +282,7 @@ export class Outbox {
 
   /** The service of the client; `undefined` if there is no client. @internal */
   get service(): ServiceAccount | undefined {
-    return this.#options.client && accountOf(this.#options.client);
+    return this.#access.service;
   }
 
   /** Waits until this process may send, and calls `work`. Meanwhile no other process sends. @internal */
@@ -309,9 +292,9 @@ export class Outbox {
     work: (access: SenderAccess) => Promise<void>,
   ): Promise<void> {
     const settings = this.#runSettings(method);
-    this.#isServiceChecked = false;
-    await this.#withAbortableStore({ ...settings, signal }, method, (settingsWithStore) => {
-      return SendingPeriod.during(settingsWithStore, { signal, isDone: async () => false }, async (period) => {
+    await this.#access.changeUntil({ ...settings, signal }, method, (opened) => {
+      const options = { signal, isDone: async () => false };
+      return SendingPeriod.during({ ...settings, store: opened }, options, async (period) => {
         const { lock, store } = period;
         await work({
           signal: period.stop.signal,
@@ -336,7 +319,7 @@ export class Outbox {
   async addCanceled(method: string, entry: OutboxEntryInput, reason: object): Promise<StoredEntry> {
     const { mark = "remark" } = this.#options;
     const checked = newEntries(method, [entry], mark, () => []);
-    return this.#change(method, async (store) => {
+    return this.#access.change(method, async (store) => {
       const bound = checked.map((one) => ({ ...markedEntry(one, store.id, mark), boundTo: NOBODY }));
       const [stored] = await store.add(method, bound);
       if (!stored) throw new TypeError("the store did not return the entry");
@@ -357,67 +340,18 @@ export class Outbox {
 
   /** Reads the store, which must belong to the service of the client. @internal */
   readOwn<T>(method: string, action: (store: OpenStore) => Promise<T>): Promise<T> {
-    return this.#change(method, action);
+    return this.#access.change(method, action);
   }
 
   /** Reads the store, whatever service it belongs to. @internal */
-  async read<T>(action: (store: OpenStore) => Promise<T>): Promise<T> {
-    const { opened, delayedAbort } = this.#open();
-    return this.#track(opened.then(({ store }) => action(store.abortableBy(delayedAbort.signal))));
+  read<T>(action: (store: OpenStore) => Promise<T>): Promise<T> {
+    return this.#access.read(action);
   }
 
-  /** Opens the store, unless it is open. Waiting for its database is aborted one lease after the outbox was closed. */
-  #open(): Opening {
-    if (this.#opening) return this.#opening;
-    const { client, store, settleMs, leaseMs = DEFAULT_LEASE_MS } = this.#options;
-    const delayedAbort = new DelayedAbort(leaseMs);
-    delayedAbort.follow(this.#closed.signal, this.#inFlight);
-    let onConnection = () => {};
-    const connected = new Promise<void>((resolve) => {
-      onConnection = resolve;
-    });
-    const service = client && accountOf(client);
-    const opened = store.open({ signal: delayedAbort.signal, onConnection, service, settleMs });
-    const opening: Opening = { opened, connected, delayedAbort };
-    this.#opening = opening;
-    opened.catch(() => {
-      delayedAbort.stop();
-      if (this.#opening === opening) this.#opening = undefined;
-    });
-    return opening;
-  }
-
-  /**
-   * Calls `work` with a store. If the signal aborts, waiting for the database is aborted one lease after the requests
-   * in flight have ended.
-   */
-  #withAbortableStore<T>(
-    { signal, ...settings }: Omit<SenderSettings, "store"> & { signal: AbortSignal | null | undefined },
-    method: string,
-    work: (settings: SenderSettings) => Promise<T>,
-  ): Promise<T> {
-    const delayedAbort = new DelayedAbort(settings.leaseMs);
-    if (signal) delayedAbort.follow(signal, settings.inFlight);
-    const change = (store: OpenStore) => work({ ...settings, store: store.abortableBy(delayedAbort.signal) });
-    return this.#change(method, change, delayedAbort.signal).finally(() => delayedAbort.stop());
-  }
-
-  async #track<T>(result: Promise<T>): Promise<T> {
-    this.#active.add(result);
-    try {
-      return await result;
-    } finally {
-      this.#active.delete(result);
-    }
-  }
-
-  /**
-   * Returns the settings of a sender. `closed` is the signal of the next `close`. A later `close` has another signal.
-   */
   #runSettings(method: string): Omit<SenderSettings, "store"> {
     const { client, settleMs = DEFAULT_OUTBOX_SETTLE_MS, leaseMs = DEFAULT_LEASE_MS } = this.#options;
-    const inFlight = new InFlight(this.#inFlight);
-    const closed = this.#closed.signal;
+    const inFlight = new InFlight(this.#access.inFlight);
+    const { closed } = this.#access;
     if (client !== undefined) return { client, settleMs, leaseMs, closed, inFlight, onWait: this.onWait };
     const what = `${method}: a client is required. Create the outbox with createOutbox({ client, store }).`;
     throw new ConfigurationError(what);
@@ -430,7 +364,7 @@ export class Outbox {
     from: readonly StoredEntry["state"][],
   ): Promise<OutboxEntry> {
     checkInput(method, entryKeySchema, key, ["key"]);
-    return this.#change(method, async (store) => {
+    return this.#access.change(method, async (store) => {
       const entry = await store.get(key);
       if (!entry) throw keyProblem(method, `there is no entry "${key}"`);
       if (!from.includes(entry.state)) throw keyProblem(method, `"${key}" is ${entry.state}, not ${from.join(" or ")}`);
@@ -471,54 +405,10 @@ export class Outbox {
     };
     if (client === undefined) {
       if (checked) await checked.catch(() => passOn()).then(() => checked);
-      return this.#change(method, addTo).finally(passOn);
+      return this.#access.change(method, addTo).finally(passOn);
     }
     checked?.catch(() => {});
     created.join(client);
-    return this.#track(this.#join(method, client, addTo));
+    return this.#access.track(this.#access.join(method, client, addTo));
   }
-
-  /** Works in the caller's transaction. Once the store is open, no other connection is needed. */
-  async #join<T>(method: string, client: unknown, action: (store: OpenStore) => Promise<T>): Promise<T> {
-    const { opened, connected } = this.#open();
-    const noConnection = () =>
-      new StorageError(
-        `${method}: the pool has had no free connection for ${OWN_CONNECTION_WAIT_MS / 1_000} s, and before the first entry the outbox ` +
-          "needs one of its own. Nothing was added. Call await outbox.summary() when the program starts, or use a larger pool.",
-        { location: "PostgreSQL" },
-      );
-    await race(Promise.race([connected, opened.then(() => {})]), afterMs(OWN_CONNECTION_WAIT_MS, noConnection));
-    const { store, service, join } = await opened;
-    const own = this.service;
-    if (own && !this.#isServiceChecked) {
-      if (service) assertSameAccount({ method, noun: "store" }, service, own);
-      else await this.#checkService(method, store);
-      this.#isServiceChecked = true;
-    }
-    return action(join(client));
-  }
-
-  /** @throws ConfigurationError if the store belongs to another service than the client. */
-  #change<T>(method: string, action: (store: OpenStore) => Promise<T>, signal?: AbortSignal): Promise<T> {
-    return this.read(async (store) => {
-      if (!this.#isServiceChecked) await this.#checkService(method, signal ? store.abortableBy(signal) : store);
-      this.#isServiceChecked = true;
-      return action(store);
-    });
-  }
-
-  async #checkService(method: string, store: OpenStore): Promise<void> {
-    const own = this.service;
-    const recorded = await store.claim({ service: own, settleMs: this.#options.settleMs });
-    if (own && recorded) assertSameAccount({ method, noun: "store" }, recorded, own);
-  }
-}
-
-/** A store that is being opened, or is open. */
-interface Opening {
-  opened: Promise<Opened>;
-  /** Resolves when the store has a connection. */
-  connected: Promise<void>;
-  /** Aborts waiting for the database. */
-  delayedAbort: DelayedAbort;
 }
