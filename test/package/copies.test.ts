@@ -14,3 +14,7 @@ it("has one error hierarchy across ES modules, CommonJS and minified bundles", a
   expect(copies.filter((classes) => classes >= ERROR_CLASSES).length).toBeGreaterThanOrEqual(4);
   expect(checked).toBeGreaterThan(2 * (4 * ERROR_CLASSES) ** 2);
 });
+
+it("lets pieces of one copy use a client and a limiter of the other", async () => {
+  expect(await run(project, process.execPath, "mixed.mjs")).toBe("false,1,StorageError");
+});
