@@ -9,10 +9,10 @@ import { fieldOf } from "../shared/unknown.js";
 import type { InFlight } from "../storage/database.js";
 import { rejectionOf } from "../storage/storage-failure.js";
 import { FailuresInARow } from "../writes/failures-in-a-row.js";
-import { isIdempotent } from "../writes/operation.js";
+import { isIdempotent, type OutboxOperation } from "../writes/operation.js";
 import { concernsAllWrites, isLastingRefusal } from "../writes/refusal.js";
 import { type AttemptGate, callForEntry, Interrupted } from "./call.js";
-import { entryOf, errorJson, parsed, type StoredEntry } from "./entry.js";
+import { entryOf, errorJson, type StoredEntry } from "./entry.js";
 import {
   type LookUpResult,
   lookUpAfterRefusal,
@@ -25,6 +25,7 @@ import type { OutboxReport } from "./report.js";
 import type { SenderLock } from "./sender-lock.js";
 import { NOT_SENT_IN_TIME, type SenderSettings, SendingPeriod } from "./sending-period.js";
 import type { EntryChange, OpenStore, SendFilter } from "./store.js";
+import { afterCall, afterLookUp } from "./transitions.js";
 
 /*
  * One run at a time sends. It sends during a *period*: from taking the lock (sender-lock.ts) to its release
@@ -43,14 +44,7 @@ import type { EntryChange, OpenStore, SendFilter } from "./store.js";
  *     move, issue            unknown: the service has no list of moves and issues
  *   unknown                  leaves the item alone, until a person has decided
  *
- *   end of a call            then the entry is
- *   applied                  applied
- *   refused                  rejected. If an attempt before this call may have been applied, the item is read: applied if it is
- *                            as sent (and, for a create, was created since), otherwise unknown
- *   uncertain                sending. The second time in a run, the item is left alone until the next run
- *   failed, fails-for-all    pending, or sending if an attempt before this call may have been applied. The item is left alone
- *                            until the next run. After `fails-for-all`, the run ends
- *   interrupted              as after `failed`, but no error is stored
+ * transitions.ts has what becomes of the entry after a call and after a look-up.
  *
  *   signal           is aborted by                                   ends
  *   closed           `outbox.close()`                                the period
@@ -90,6 +84,13 @@ const RECEIPTS_PER_READING = 100;
  * `unknown`.
  */
 const MAX_CHANGE_REJECTIONS = { lasting: 5, passing: 60 } as const;
+
+/** How the outcome of an operation is looked up that cannot simply be repeated. */
+const LOOK_UPS: Partial<Record<OutboxOperation, (search: OutcomeLookUp) => Promise<LookUpResult>>> = {
+  create: lookUpItem,
+  receive: lookUpReceipt,
+};
+const NO_LOOK_UP = { outcome: "unreadable", reason: "the service has no list of such transactions" } as const;
 
 /** The counts of a run so far. */
 type Results = Record<"applied" | "rejected" | "unknown" | "requests", number>;
@@ -277,34 +278,19 @@ class OutboxRun implements AttemptGate {
         return;
       }
       if (before.operation === "receive") await this.#readLastRecNo(before.lane);
-      const { outcome, entry, result, error } = await callForEntry(this, before);
+      const call = await callForEntry(this, before);
+      const { outcome, entry, error } = call;
       endedAt.set(entry.lane, monotonicNowMs());
-      if (outcome !== "interrupted" && this.#parts.failures.add(entry.lane, error)) {
-        this.#fail(error);
-        if (error instanceof Error) error.message += ` It failed for several items in a row, last for "${entry.key}".`;
-      }
-      // A pending entry: no attempt before this call was applied.
-      const wasNotApplied = before.state === "pending";
-      const stored = { error: error === undefined ? null : errorJson(error) };
-      if (outcome === "applied") return void (await this.#change(entry, appliedChange(result)));
-      if (outcome === "refused") {
-        if (!wasNotApplied) return void (await this.#lookUpAfterRefusal(await this.#change(entry, stored)));
-        await this.#change(entry, { ...stored, state: "rejected", settledAt: Date.now() });
-        return;
-      }
-      if (outcome === "uncertain") {
-        settlesAt = monotonicNowMs() + this.#lock.settleMs;
-        current = await this.#change(entry, stored);
-        uncertain += 1;
-        if (uncertain < maxUncertain) continue;
-      } else if (entry.state === "sending" && (wasNotApplied || outcome !== "interrupted")) {
-        const change = outcome === "interrupted" ? { error: null } : stored;
-        await this.#change(entry, wasNotApplied ? { ...change, state: "pending" } : change);
-      }
+      if (outcome !== "interrupted" && this.#parts.failures.add(entry.lane, error)) this.#fail(error);
+      const { change, next } = afterCall(before.state === "pending" ? "pending" : "sending", call);
+      const after = change && (await this.#change(entry, change));
       if (outcome === "fails-for-all") this.#fail(error);
-      // Somebody else may have changed an interrupted entry, so this run may read the item again.
-      if (outcome !== "interrupted") this.#setAside.add(entry.lane);
-      return;
+      if (next === "look-up" && after) return this.#lookUpAfterRefusal(after);
+      if (next === "nothing" || next === "read-again") return;
+      uncertain += 1;
+      if (next === "set-aside" || uncertain >= maxUncertain) return void this.#setAside.add(entry.lane);
+      settlesAt = monotonicNowMs() + this.#lock.settleMs;
+      current = after;
     }
   }
 
@@ -312,25 +298,19 @@ class OutboxRun implements AttemptGate {
   async #lookUpOutcome(entry: StoredEntry): Promise<StoredEntry | undefined> {
     const { operation } = entry;
     if (isIdempotent(operation)) return entry;
-    if (operation !== "create" && operation !== "receive") {
-      await this.#change(entry, unknownChange(entry, { reason: "the service has no list of such transactions" }));
-      return undefined;
-    }
-    const found = await this.#lookUp(entry, operation === "create" ? lookUpItem : lookUpReceipt);
-    if (found?.outcome === "applied") await this.#change(entry, appliedChange(found.result));
-    else if (found?.outcome === "unreadable") await this.#change(entry, unknownChange(entry, found));
-    // A create can be repeated: the service refuses it if the SKU exists.
-    else if (found && operation === "create") return entry;
-    else if (found?.outcome === "absent") return this.#change(entry, { state: "pending", error: null });
-    else if (found) await this.#change(entry, unknownChange(entry, found));
-    return undefined;
+    const look = LOOK_UPS[operation];
+    const found = look ? await this.#lookUp(entry, look) : NO_LOOK_UP;
+    if (!found) return undefined;
+    const change = afterLookUp(entry, found);
+    const after = change ? await this.#change(entry, change) : entry;
+    return !change || change.state === "pending" ? after : undefined;
   }
 
   /** Decides about a write that was refused although an earlier attempt may have been applied. */
   async #lookUpAfterRefusal(entry: StoredEntry): Promise<void> {
     const found = await this.#lookUp(entry, lookUpAfterRefusal);
-    if (found?.outcome === "applied") await this.#change(entry, appliedChange(found.result));
-    else if (found) await this.#change(entry, unknownChange(entry, found));
+    const change = found && afterLookUp(entry, found, true);
+    if (change) await this.#change(entry, change);
   }
 
   /** Looks up an entry. Returns `undefined` if the entry stays as it is: the run has stopped, or the service fails for now. */
@@ -487,22 +467,3 @@ class OutboxRun implements AttemptGate {
 
 /** An attempt was applied, but another sender has decided about its entry meanwhile. */
 class LateOutcome extends Error {}
-
-const appliedChange = (result: unknown): EntryChange => ({
-  state: "applied",
-  settledAt: Date.now(),
-  result: JSON.stringify(result) ?? null,
-  error: null,
-});
-
-function unknownChange({ error: stored }: StoredEntry, found: { reason: string; lots?: number[] }): EntryChange {
-  const error = parsed(stored);
-  // The advice in an OutcomeUnknownError was followed already, so only its cause is quoted.
-  const failure = fieldOf(error, "name") === "OutcomeUnknownError" ? (fieldOf(error, "cause") ?? error) : error;
-  const why =
-    error === undefined ? "the process ended before the response" : String(fieldOf(failure, "message") ?? failure);
-  const reason = `The outcome is unknown: ${found.reason} (${why.replace(/\.$/, "")}).`;
-  const message = `${reason} Check whether it was applied, then call outbox.resolve.`;
-  const { lots } = found;
-  return { state: "unknown", error: errorJson({ name: "OutcomeUnknownError", message, reason, lots }) };
-}
