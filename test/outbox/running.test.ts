@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { AuthenticationError, ConfigurationError, PermissionError } from "../../src/index.js";
+import { AuthenticationError, ConfigurationError } from "../../src/index.js";
 import { createOutbox, type OutboxEntryInput } from "../../src/outbox/index.js";
 import { runEntries } from "../../src/outbox/run.js";
 import { OpenStore } from "../../src/outbox/store.js";
