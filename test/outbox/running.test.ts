@@ -129,11 +129,11 @@ describe("several runs at once", () => {
   it("wait while a call of another one lasts longer than its lease", async () => {
     const world = createWorld();
     const record = recorded(world, async (_, send) => {
-      await wait(600);
+      await wait(2_000);
       return send();
     });
-    const options = { leaseMs: 250, settleMs: 1_000 };
-    const [first, second] = [1, 2].map(() => world.createOutbox(options, { timeoutMs: 1_000 }));
+    const options = { leaseMs: 1_200, settleMs: 20_000 };
+    const [first, second] = [1, 2].map(() => world.createOutbox(options, { timeoutMs: 20_000 }));
     await first?.addMany([receipt("a"), receipt("b", { itemID: "NUT" })]);
     const reports = await Promise.all([first?.run({ concurrency: 1 }), second?.run({ concurrency: 1 })]);
     expect(reports.map((report) => report?.applied).sort()).toEqual([0, 2]);
