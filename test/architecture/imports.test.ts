@@ -143,3 +143,13 @@ it("what a check of options returns is used: the caller may change its own objec
   }
   expect(ignored).toEqual([]);
 });
+
+it("no error is changed after it was created: a caller may hold it already", () => {
+  const files = [...imports.keys()].filter((file) => !file.startsWith("shared/errors/"));
+  const changed = files.filter((file) =>
+    /[eE]rror\.(message|cause|applied|name) \+?= |Object\.assign\(\w*[eE]rror\b/.test(
+      readFileSync(join(src, file), "utf8"),
+    ),
+  );
+  expect(changed).toEqual([]);
+});
