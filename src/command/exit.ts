@@ -43,11 +43,14 @@ export function exitCodeOf(error: unknown): number {
   return isRefused ? EXIT.usage : EXIT.failure;
 }
 
-/** Returns the text for standard error if a command fails. It is redacted, since an address instead of a file may have a password. */
-export const failureMessage = (error: unknown): string => redact(describeFailure(error));
+/**
+ * Returns the text for standard error if a command fails. It is redacted, since an address instead of a file may have a
+ * password. `path`: the file, which an error of reading, unlike an error of opening, does not contain.
+ */
+export const failureMessage = (error: unknown, path?: string): string => redact(describeFailure(error, path));
 
-function describeFailure(error: unknown): string {
-  if (isSystemError(error)) return describeSystemError(error);
+function describeFailure(error: unknown, path?: string): string {
+  if (isSystemError(error)) return describeSystemError(error, path);
   if (error instanceof CommandError) return error.message;
   // In one line: after a line break, a text of the service could look like a line of this command.
   if (StocklotError.is(error)) return printable(forCommand(error.message).replace(/\s*[\r\n]\s*/g, " "));
@@ -69,7 +72,7 @@ const SYSTEM_ERRORS: Readonly<Record<string, string>> = {
   ENOTDIR: "a part of the path is not a folder. Check the path.",
 };
 
-function describeSystemError({ code = "", path, message }: NodeJS.ErrnoException): string {
+function describeSystemError({ code = "", message, ...error }: NodeJS.ErrnoException, path = error.path): string {
   const problem = SYSTEM_ERRORS[code];
   return path === undefined || problem === undefined ? message : `${path}: ${problem}`;
 }

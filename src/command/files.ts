@@ -13,9 +13,7 @@ export function readInputFile(path: string, option = ""): Buffer {
   try {
     return readFileSync(path);
   } catch (error) {
-    // An error of reading, unlike one of opening, does not contain the path.
-    const failure = error instanceof Error ? Object.assign(error, { path }) : error;
-    throw new CommandError(`${option}${failureMessage(failure)}`);
+    throw new CommandError(`${option}${failureMessage(error, path)}`);
   }
 }
 
