@@ -1,19 +1,19 @@
 import { aheadMsOf, serviceTimeBefore } from "../client/for-add-ons.js";
 import type { InventoryClient, RequestOptions, ResponseInfo } from "../client/index.js";
 
-/** Options of all requests of bulk work: other calls take precedence, and waiting for them is no failure. */
+/** The options of bulk requests: other calls come first, and waiting for a slot has no time limit. */
 export const BACKGROUND = { priority: "low", totalTimeoutMs: Infinity } as const;
 
-/** A client, and the options of the requests that are sent with it. */
+/** A client and the options of its requests. */
 export type ReadWith = Pick<BulkRequests, "client" | "options">;
 
 interface BulkSettings extends Pick<RequestOptions, "signal" | "retry"> {
   client: InventoryClient;
-  /** Counts the requests, with those of others that share it. */
+  /** Counts the requests. Several objects may share one counter. */
   counter?: { requests: number };
 }
 
-/** Requests in the background that end with a signal. They are counted, and the first response shows the service's clock. */
+/** A client and the options of bulk requests. Counts the requests, and reads the service's clock from the first response. */
 export class BulkRequests {
   readonly client: InventoryClient;
   readonly options: RequestOptions;
@@ -30,7 +30,7 @@ export class BulkRequests {
     this.options = { ...BACKGROUND, signal, retry, onResponse: (response) => this.#observe(response) };
   }
 
-  /** The same with further options for its requests. */
+  /** Returns the client with further options. */
   with(more: Omit<RequestOptions, "onResponse">): ReadWith {
     return { client: this.client, options: { ...this.options, ...more } };
   }

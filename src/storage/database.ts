@@ -12,7 +12,7 @@ export type SqlQuery = (sql: string, values?: readonly SqlValue[]) => Promise<Sq
 
 /** How a transaction is run. */
 export interface TransactionOptions {
-  /** Whether the transaction only reads. Then it takes no lock that a writer needs, and its errors speak of reading. */
+  /** Whether the transaction only reads. Then it takes no lock that a writer needs, and its errors do not mention changes. */
   reads?: boolean | undefined;
   /**
    * How long one command may take on a server, in ms.

@@ -21,7 +21,7 @@ const ENDED: readonly string[] = ["57P01", "57P02", "ECONNRESET", "EPIPE"];
 const isEnded = (error: unknown): boolean =>
   ENDED.includes(String(fieldOf(error, "code"))) || /^Connection terminated/.test(messageOf(error));
 
-/** Codes of an address, or of the file of a socket, on which no server listens. */
+/** Codes for an address or a socket file on which no server listens. */
 const NO_SERVER_CODES: readonly string[] = ["ECONNREFUSED", "ENOENT"];
 
 /** Returns why there is no connection, if a later attempt may succeed: the server is starting, or there is no server. */

@@ -8,9 +8,7 @@ import { parseUrl } from "../shared/url.js";
 import { quoteName, type SqlDatabase, type SqlQuery } from "./database.js";
 import { createStorageError } from "./storage-failure.js";
 
-/*
- * Where the tables are in PostgreSQL: the connection that the caller gives, and the schema.
- */
+/* Where the tables are in PostgreSQL: the connection that the caller passes, and the schema. */
 
 /** A query as `pg` takes it. */
 export interface PostgresQuery {
@@ -54,8 +52,8 @@ export function assertReadsText(client: PostgresQueryable): void {
 }
 
 /**
- * Whether a password can only be in the part of the address that messages leave out. The driver accepts any string, and quotes
- * parts of it in its errors.
+ * Whether the text is an address in which a password can only stand where messages omit it. The driver accepts any text, and
+ * quotes parts of it in its errors.
  */
 function isAddress(text: string): boolean {
   if (/^\/[^/]/.test(text)) return !text.includes("@");
@@ -98,7 +96,7 @@ export function addressOf({ connectionString, pool }: PostgresSource): string {
   return address ? address.host + address.pathname : "(an address that is not a URL)";
 }
 
-/** The database that the caller gives: exactly one of the two members is set. */
+/** The database that the caller passes: exactly one of the two members is set. */
 export interface PostgresSource {
   /** Address of the database, for a pool of its own. */
   connectionString?: string | undefined;

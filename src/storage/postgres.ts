@@ -24,9 +24,7 @@ import {
 
 const TEXT_TYPES: PostgresQuery["types"] = { getTypeParser: () => String };
 
-/**
- * How often a transaction is tried if it stored nothing and failed because of another transaction or the connection.
- */
+/** How often a transaction is tried if it stored nothing and failed because of another transaction or the connection. */
 const MAX_TRANSACTION_ATTEMPTS = 3;
 const MAX_CONNECTIONS = 4;
 /** How often an idle TCP connection is probed, so that firewalls do not forget it, in ms. */
@@ -35,9 +33,7 @@ const TCP_KEEP_ALIVE_MS = 10_000;
 const COMMAND_TIMEOUT_MS = 60_000;
 /** How much longer than the server this process waits for a command, in ms, so that the server's own error arrives first. */
 const REPLY_TIMEOUT_MARGIN_MS = 5_000;
-/**
- * How long a restarting server may be absent, in ms. The limit is short, because a wrong address never gets a server.
- */
+/** How long a restarting server may be absent, in ms. The limit is short, because no server ever starts at a wrong address. */
 const ABSENT_WAIT_MS = 2_000;
 /** The delay before the next attempt to connect to a server that is absent or starting, in ms. */
 const START_RETRY_MS = 250;
@@ -68,10 +64,7 @@ export class PostgresDatabase implements SqlDatabase {
   readonly #options: PostgresOptions & { waitMs: number };
   #ownPool: Promise<Pool> | undefined;
   readonly #sockets = new Set<Socket>();
-  /**
-   * Ignores errors of idle connections. Each object has a listener of its own, because several objects may use the same
-   * pool.
-   */
+  /** Ignores errors of idle connections. Each object has its own listener, because several objects may use the same pool. */
   readonly #ignorePoolError = () => {};
 
   constructor(options: PostgresOptions) {
@@ -111,7 +104,7 @@ export class PostgresDatabase implements SqlDatabase {
     return new Connection(client, this.location, { reads: false, timeoutMs: COMMAND_TIMEOUT_MS }).query;
   }
 
-  /** Closes the own pool, including connections whose network is silent. The next command opens another pool. */
+  /** Closes the pool of this object, including connections whose network is silent. The next command opens a new pool. */
   async close(): Promise<void> {
     const pool = this.#ownPool;
     this.#ownPool = undefined;
@@ -162,7 +155,7 @@ export class PostgresDatabase implements SqlDatabase {
     const pool = await this.#pool();
     const connecting = new Promise<PoolClient>((resolve, reject) =>
       pool.connect((error, client) => {
-        // The connection may end, which is an event, before the promise is handled.
+        // If the connection ends before the promise is handled, an event without a listener would end the process.
         client?.on("error", ignoreError);
         if (client) resolve(client);
         else reject(error);
@@ -226,7 +219,7 @@ async function openPool(
 }
 
 class Connection {
-  /** True if the connection has failed, or if nobody waits for its reply any more: it cannot be used again. */
+  /** Whether the connection cannot be used again: it has failed, or nobody waits for its reply any more. */
   isLost = false;
 
   constructor(
@@ -255,7 +248,7 @@ class Connection {
   }
 }
 
-/** A lost connection emits an event besides failing its command. Without a listener, the event would end the process. */
+/** A lost connection fails its command, and also emits an event. Without a listener, the event would end the process. */
 const ignoreError = () => {};
 
 /** Returns the two ends of a wait: its time limit, and the signal's abort. */

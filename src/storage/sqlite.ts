@@ -107,7 +107,7 @@ export async function openSqlite(options: SqliteOptions, signal?: AbortSignal): 
       await last;
       const file = opened?.file;
       try {
-        // The file alone is then the database. If this fails, the log stays, with all its data.
+        // Moves the log into the file. If this fails, the log stays, with all its data.
         if (!readOnly) file?.exec("PRAGMA wal_checkpoint(TRUNCATE)");
       } catch {
       } finally {
@@ -124,7 +124,7 @@ interface OpenedFile {
   isUnchanged(): boolean;
 }
 
-/** Where a file is opened from. */
+/** How a file is opened. */
 interface Source {
   driver: SqliteDriver;
   /** The address with which SQLite reads only the file itself. It is safe only while nobody writes to the file. */

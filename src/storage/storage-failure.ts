@@ -8,7 +8,7 @@ export function createStorageError(
   advice: { reads: boolean; text: string },
 ): StorageError {
   const { location, mayBeStored, cause } = init;
-  // If several addresses have failed, the message is empty.
+  // The driver's message is empty if several addresses have failed.
   const happened = messageOf(cause).replace(/\.$/, "") || String(fieldOf(cause, "code"));
   const effect = mayBeStored ? " The change may or may not have been stored." : " The change was not stored.";
   const message = `${storage} ${location}: ${happened}.${advice.reads ? "" : effect} ${advice.text}`;
@@ -21,10 +21,10 @@ export function createStorageError(
 /** How a database rejects a command: most likely again (`lasting`), or for a reason that may end, such as a full disk. */
 export type Rejection = "lasting" | "passing";
 
-/** The rejection of each error. The error itself does not show the details that identify it. */
+/** The kind of rejection of each error. The error itself does not keep the details of its cause. */
 const rejections = new WeakMap<object, Rejection>();
 
-/** A command that the database has accepted without doing what the command says. */
+/** The database has accepted a command without doing what the command says. */
 class IneffectiveCommand extends Error {}
 
 /**

@@ -17,7 +17,7 @@ export interface RowsUpdate {
   row?: SqlFields;
   /** The columns to return from each changed row. */
   returning?: string;
-  /** Whether several rows may be selected. After the update, the condition then selects none. By default, at most one row is. */
+  /** Whether the condition may select several rows, and selects none after the update. By default, it selects at most one row. */
   all?: boolean;
 }
 
