@@ -1,5 +1,5 @@
 import { Big } from "big.js";
-import { uncheckedAs } from "../../client/for-add-ons.js";
+import { castUnchecked } from "../../client/for-add-ons.js";
 import { serviceTimeMs } from "../../service/date.js";
 import { comparableSku } from "../../service/key.js";
 import { DUST, isInStock, type Lot } from "../../service/lot.js";
@@ -51,7 +51,7 @@ const isSameField = (name: keyof BookLot, one: BookLot, other: BookLot): boolean
 export function bookLotOf(lot: Lot): BookLot | undefined {
   if (!isInStock(lot)) return undefined;
   const fields = BOOK_FIELDS.map((name) => [name, lot[name] ?? fieldOf(LEFT_OUT, name)]);
-  return uncheckedAs<BookLot>(Object.fromEntries(fields));
+  return castUnchecked<BookLot>(Object.fromEntries(fields));
 }
 
 const EMPTY = { spot: "", received: "", serial: "", associate: "" };

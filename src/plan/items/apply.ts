@@ -1,5 +1,5 @@
 import { BulkRequests, type ReadWith } from "../../bulk/requests.js";
-import { isListCheaper, requestsForItems, requestsForList, uncheckedAs } from "../../client/for-add-ons.js";
+import { castUnchecked, isListCheaper, requestsForItems, requestsForList } from "../../client/for-add-ons.js";
 import { ConnectionError, type Item } from "../../client/index.js";
 import { serviceTimeMs } from "../../service/date.js";
 import { isSameValue } from "../../service/same-value.js";
@@ -270,7 +270,7 @@ class ItemPlanApplication {
     };
     const changes = Object.fromEntries(Object.entries(fields).map(([name, { after }]) => [name, after]));
     const method = methodOf(client, operation, { ...options, beforeSend });
-    return method(uncheckedAs<never>({ ...changes, shortID }));
+    return method(castUnchecked<never>({ ...changes, shortID }));
   }
 
   #stateOf(
