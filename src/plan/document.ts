@@ -48,7 +48,7 @@ export function parseDocument<T extends { format: string; version: number }>(
   { format, version }: Pick<T, "format" | "version">,
   json: unknown,
 ): T {
-  // An object is copied, too: the copy is frozen, and the caller may change the original.
+  // An object is copied: the content is frozen later, and the caller may change the original.
   const text = typeof json === "string" ? json : (JSON.stringify(json) ?? "");
   const { digest, ...content }: { digest?: unknown } = Object(parseDocumentJson(method, text));
   if (fieldOf(content, "format") !== format || fieldOf(content, "version") !== version) {

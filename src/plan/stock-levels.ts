@@ -28,7 +28,7 @@ export async function readStockLevels(
     }
     return levels;
   } catch (error) {
-    // The service lists an item that it does not find by its SKU.
+    // The service may list an item, but not find the item by its SKU.
     if (!(error instanceof NotFoundError)) throw error;
     return await listStockLevels(reader, new Set(partNos.values()), scope);
   }

@@ -82,7 +82,7 @@ export async function validateWithStandardSchema<T>(
   return castUnchecked(data);
 }
 
-/** Casts data that the caller does not want to be validated. */
+/** Casts data without a check: other code has validated the data or will, or the caller wants no validation. */
 export const castUnchecked = <T>(data: unknown) => data as T;
 
 const MAX_BODY_EXCERPT_LENGTH = 120;

@@ -82,10 +82,12 @@ const planCountOptionsSchema = /* @__PURE__ */ lazy(() =>
  *   a lot of the item differs from the            blocked: "moved since the snapshot"
  *   snapshot, or was modified since
  *   the snapshot does not have the group, and     blocked: a spreadsheet may have changed item, bin or serial
- *   has uncounted groups of the item, or nothing
- *   of the item (and the count is not 0)
+ *   one of these is true: groups of the item
+ *   were not counted; the snapshot has nothing
+ *   of the item, and the count is not 0; the row
+ *   may be another group in another notation
  *   the lots add up to the count                  unchanged
- *   the lots do not, or there are no lots         correctGroup decides, with the item and its stock level: receive, issue or
+ *   otherwise, or without lots                    correctGroup decides, with the item and its stock level: receive, issue or
  *                                                 blocked; unchanged if there are no lots and 0 was counted
  *
  * If a group is blocked, all groups of its item are blocked: their corrections would be movements during the recount.
@@ -125,7 +127,7 @@ export async function planCount(options: PlanCountOptions): Promise<CountPlan> {
 /** Sheets, and the sheet of each row, by the index of the row. */
 export type SheetsOfRows = Sheets & { sheetOf: (index: number) => number };
 
-/** Like `planCount`, for several sheets whose rows follow each other. Also returns the lots of the warehouse as they were read. */
+/** Like `planCount`, for several sheets, one after the other in `counted`. Also returns the lots that were read. */
 export async function planCountOfSheets(
   options: PlanCountOptions,
   sheets: SheetsOfRows,
@@ -195,7 +197,7 @@ interface Books {
   before: ReadonlyMap<string, readonly BookLot[]>;
   /** The lots of the warehouse now. */
   lots: ReadonlyMap<string, readonly BookLot[]>;
-  /** The lots of all warehouses that were modified since. */
+  /** The lots of all warehouses that were modified since the snapshot. */
   modified: ReadonlyMap<string, readonly Lot[]>;
   mistakable: ReadonlyMap<CountedGroup, CountGroup>;
   newGroups: boolean;
@@ -206,7 +208,7 @@ interface JudgedRows {
   /** Why rows are blocked. */
   reasons: Map<CountedGroup, string>;
   differing: DifferingGroup[];
-  /** Groups that are blocked, too. Their reason depends on whether the item exists. */
+  /** More blocked groups. Their final reason depends on whether the item exists. */
   unknownGroups: (DifferingGroup & { reason: string })[];
 }
 
@@ -261,7 +263,7 @@ function unknownGroupReason(
   // Another spelling of a known bin or serial gets its own reason later.
   if (known.some((lot) => isInGroup(row, lot)) || misspellings(row, known).length > 0) return undefined;
   const advice = "has a spreadsheet changed it? If it is really new, accept it with newGroups (--new-groups)";
-  // If 0 was counted of an item without lots, nothing is booked.
+  // Without lots and with a count of 0, nothing is booked.
   if (known.length === 0 && row.counted === 0) return undefined;
   if (known.length === 0) return `the snapshot has nothing of this item: ${advice}`;
   const missing = known.filter((lot) => !rows.some((counted) => isInGroup(counted, lot)));
@@ -284,7 +286,7 @@ function countNotCounted(lots: readonly BookLot[], rows: ReadonlyMap<string, rea
   }).length;
 }
 
-/** Returns the SKU of the item. If the item has lots, the SKU is spelled as the service does. */
+/** Returns the SKU of the item. If the item has lots, the SKU has the service's spelling. */
 const skuOfGroup = ({ row, itemLots }: DifferingGroup): string => itemLots[0]?.shortID ?? row.itemID;
 
 /** Reads the items of groups that may need a correction, and their stock levels in the warehouse. */

@@ -47,12 +47,12 @@ export interface CountSnapshot {
   /** The items of the lots, for the sheets of the people who count. */
   items: readonly Pick<Item, "shortID" | "description" | "uOM">[];
   /**
-   * 15 minutes before the snapshot, by the service's clock. Lots that were modified since may have moved while people counted.
-   * `null` if it is not proved that the service honours `modifiedSince`, for example in a warehouse without lots. Then a lot that
-   * was moved away and back is not noticed.
+   * 15 minutes before the snapshot, by the service's clock. Lots that were modified since then may have moved while people
+   * counted. `null` if nothing proves that the service honours `modifiedSince`, for example in a warehouse without lots. Then
+   * nobody notices a lot that was moved away and back.
    */
   modifiedSince: string | null;
-  /** The highest record number of all lots seen by then, in any warehouse; `null` if there was no lot. */
+  /** The highest record number of all lots that the client had seen, in any warehouse; `null` if it had seen none. */
   lastRecNo: number | null;
   /** SHA-256 of the content. */
   digest: string;
@@ -132,14 +132,14 @@ async function findModifiedSince({ client, options, startedAt }: BulkRequests, l
   const now = startedAt ?? Date.now();
   const read = (params: ListParams) => client.inventory.listLots(params, options).page();
   if ((await probeModifiedSince(read, now)) !== "honoured") return null;
-  // The probe may be fooled by an always empty answer. So the lots since 1970 must not be empty: at least some must be left.
+  // A service that always answers `modifiedSince` with an empty list also passes the probe. The list since 1970 must not be empty.
   const { page } = await answerOf(read({ modifiedSince: new Date(0), pageSize: 1 }));
   return page && page.totalCount > 0 ? new Date(now - MAX_LAG_MS).toISOString() : null;
 }
 
 /**
- * Returns the lots of all warehouses, in stock or not, that were modified since a snapshot or shortly before: a lot may have been
- * moved to another warehouse. Returns none if the service cannot list them.
+ * Returns the lots that were modified since a snapshot or shortly before, in stock or not. It reads all warehouses, because a lot
+ * may have been moved to another one. Returns none if the service cannot list these lots.
  */
 export async function lotsModifiedSince(
   { modifiedSince }: Pick<CountSnapshot, "modifiedSince">,
@@ -152,7 +152,7 @@ export async function lotsModifiedSince(
 /** Returns the highest record number of the lots, of the service's newest lots, and of all lots that the client has seen. */
 async function readLastRecNo({ client, options }: ReadWith, lots: readonly BookLot[]): Promise<number | undefined> {
   const { receiptLookup } = client.inventory;
-  // A failure only makes a remark less exact: a client may not be allowed to list all warehouses.
+  // A client may not be allowed to list all warehouses. Then only `missingRecNos` is less exact.
   await receiptLookup.readLastRecNo(options).catch(() => {});
   options.signal?.throwIfAborted();
   const numbers = [receiptLookup.lastRecNo ?? Number.NaN, ...lots.map(({ recNo }) => recNo)];

@@ -23,12 +23,13 @@ import type { ItemChange, ItemPlanContent, ReportedItem } from "./document.js";
  *   as desired                        counts as applied, no matter who wrote it
  *   as at the time of the plan        the write is sent. The service creates a SKU only once, and a second update or
  *                                     discontinuation changes nothing
- *   spelled otherwise                 stale. An item that the service takes for a planned item is never discontinued
+ *   spelled otherwise                 stale. An item that the service returns for another SKU of the plan is never discontinued
  *   with stock (discontinue)          stale, unless the plan was made with `withStock`
  *   without a row (discontinue)       stale, unless every create of the plan was applied
- *   twice too slow: not read and      stale. Five such items in a row end the call
- *   written within ten minutes
  *   anything else                     stale
+ *
+ * When a write is sent, its reading is at most ten minutes old. After two readings that were older, the item is stale. Five such
+ * items in a row end the call.
  *
  *   the write                         then
  *   succeeds                          applied
@@ -37,7 +38,8 @@ import type { ItemChange, ItemPlanContent, ReportedItem } from "./document.js";
  *   fails, may have been applied      unknown: apply the plan again
  *
  * After a crash, the plan is applied again. The items that were written are as desired by then. If the service keeps a value in
- * another form, the item is stale, and the next plan compares it again. A value that is still the old value is not such a form.
+ * another form, the item is stale, and the next plan compares it again. If a field still has its old value, the write is lost:
+ * the item is stale, too.
  */
 
 /** The result of `plan.apply` for an item plan. */
@@ -58,14 +60,14 @@ export interface ItemPlanReport {
   storedDifferently: StoredForm[];
 }
 
-/** Items that are read together, then written. At 90 requests per minute, they are written before the reading is too old. */
+/** How many items are read together, then written. 90 requests per minute write them before the reading is too old. */
 const CHUNK = 400;
 const CONCURRENCY = 4;
 /** How far `modified` may be behind the `Date` header, in ms. */
 const MAX_CLOCK_LAG_MS = 120_000;
 /** `Date` headers are in seconds, and a response takes its time. */
 const CLOCK_TOLERANCE_MS = 3_000;
-/** If fewer items are read again, each is read by itself, since the list of modified items takes two requests. */
+/** Fewer items than this are read one by one, because the list of modified items takes two requests. */
 const MIN_FOR_LIST = 3;
 /** How often an item is read and written. */
 const MAX_ITEM_ATTEMPTS = 2;
@@ -111,7 +113,7 @@ class ItemPlanApplication {
   readonly #reader: BulkRequests;
   readonly #failures = new FailuresInARow();
   readonly #written = new Map<ItemChange, number>();
-  /** The planned SKU by the SKU of the item that the service takes for it. */
+  /** Planned SKUs for which the service returns an item with another spelling, by the SKU of that item. */
   readonly #lookAlikes = new Map<string, string>();
   readonly #report: Omit<ItemPlanReport, "durationMs">;
   #done = 0;
@@ -119,7 +121,7 @@ class ItemPlanApplication {
   /** Writes in a row without a response. */
   #lost = 0;
   /** The SKU of the first create that was not applied. */
-  #missing: string | undefined;
+  #notCreated: string | undefined;
 
   constructor(content: ItemPlanContent, options: PlanApplyOptions) {
     this.#content = content;
@@ -205,7 +207,7 @@ class ItemPlanApplication {
     const isTooSlow = !(await this.#attempt(change, chunk));
     if (isTooSlow) this.#report.stale.push({ shortID, reason: TOO_SLOW });
     this.#slowItems.add(shortID, isTooSlow);
-    if (operation === "create" && this.#report.applied === before) this.#missing ??= shortID;
+    if (operation === "create" && this.#report.applied === before) this.#notCreated ??= shortID;
     this.#done += 1;
     const progress = { done: this.#done, total: this.#content.changes.length };
     callSafely(() => this.#options.onProgress?.(progress));
@@ -230,7 +232,7 @@ class ItemPlanApplication {
     return false;
   }
 
-  /** Returns false if the reading has become too old before anything was sent. */
+  /** Writes the item. Returns false if the reading became too old before anything was sent. */
   async #write(change: ItemChange, reading: ItemReading): Promise<boolean> {
     const { shortID } = change;
     let failure: StocklotError | undefined;
@@ -298,13 +300,13 @@ class ItemPlanApplication {
     const planned = this.#lookAlikes.get(item.shortID);
     if (operation === "discontinue" && planned !== undefined)
       return { stale: `the service takes it for the planned item "${planned}"` };
-    if (operation === "discontinue" && isAbsent && this.#missing !== undefined)
-      return { stale: `"${this.#missing}" was not created, and this item may be what it is to replace` };
+    if (operation === "discontinue" && isAbsent && this.#notCreated !== undefined)
+      return { stale: `"${this.#notCreated}" was not created, and may be the replacement of this item` };
     const quantities = describeQuantities(levels.get(item.partNo));
     return quantities === "" ? "due" : { stale: `it has stock or open quantities: ${quantities}` };
   }
 
-  /** Reads something that the report can do without. */
+  /** Calls `read`, and ignores its errors: the report is complete without its result. */
   async #tryTo(read: () => Promise<void>): Promise<void> {
     try {
       await read();
@@ -347,7 +349,7 @@ class ItemPlanApplication {
   }
 }
 
-/** Compares an item with the values that were sent. `unchanged`: fields of an update that still have the old value. */
+/** Compares an item with the values that were sent. `unchanged`: the fields of an update that still have their old values. */
 function compareStored(
   { operation, shortID, fields }: ItemChange,
   item: Item,
@@ -363,7 +365,7 @@ function compareStored(
   return { forms, unchanged };
 }
 
-/** Whether the item was changed after its write, so that its values need not be those that were sent. */
+/** Whether the item was changed again after its write. Then its values need not be the values that were sent. */
 function isModifiedAfter({ modified }: Item, time: number, { clockAheadMs }: BulkRequests): boolean {
   const modifiedAt = serviceTimeMs(modified);
   if (modifiedAt === undefined || clockAheadMs === undefined) return false;
