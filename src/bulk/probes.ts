@@ -44,7 +44,7 @@ export const modifiedSinceProbe = {
   },
 };
 
-/** Determines in one request whether a list that is not empty honours `modifiedSince`. `now`: the service's time, in ms. */
+/** Determines in one request whether a list that is not empty honours `modifiedSince`. `now`: the service's time. */
 export const probeModifiedSince = async (read: (params: ListParams) => Promise<Page<object>>, now?: number) =>
   modifiedSinceProbe.conclude(await answerOf(read(modifiedSinceProbe.params(now))));
 
@@ -52,7 +52,7 @@ export const probeModifiedSince = async (read: (params: ListParams) => Promise<P
 export const isRefusalOfDate = (error: unknown): boolean =>
   error instanceof ApiError && mayRefuseParameter(error.status);
 
-/** Returns the page of a request with `modifiedSince`, or the error if it may be a refusal of the date. Throws other errors. */
+/** Returns the page of a request with `modifiedSince`, or the error if it may be a refusal. Throws other errors. */
 export async function answerOf(read: Promise<Page<object>>): Promise<ProbeAnswer> {
   try {
     return { page: await read };

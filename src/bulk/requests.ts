@@ -13,13 +13,13 @@ interface BulkSettings extends Pick<RequestOptions, "signal" | "retry"> {
   counter?: { requests: number };
 }
 
-/** A client and the options of bulk requests. Counts the requests, and reads the service's clock from the first response. */
+/** A client and the options of bulk requests. Counts the requests, and reads the service's clock once. */
 export class BulkRequests {
   readonly client: InventoryClient;
   readonly options: RequestOptions;
   /** How many requests were sent, token requests excluded. */
   readonly counter: { requests: number };
-  /** The service's clock when the first request was sent, or earlier, in ms since the epoch; `undefined` if responses have no `Date` header. */
+  /** The service's clock when the first request was sent, or earlier, in ms; `undefined` without a `Date` header. */
   startedAt: number | undefined;
   /** How far the service's clock is ahead of the clock of this machine, in ms. */
   clockAheadMs: number | undefined;

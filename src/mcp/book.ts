@@ -35,7 +35,7 @@ const isShort = (input: object) => JSON.stringify(input).length <= MAX_TEXT_LENG
 export function addBookTool(server: McpServer, parts: ServerParts, outbox: Outbox): void {
   const questions = new Questions(server, parts);
   const [first = "receive", ...others] = parts.operations;
-  /** The end of the last call for each key. Calls with the same key run one by one, so that a person is asked only once. */
+  /** The end of the last call for each key. Calls with the same key run one by one: a person is asked only once. */
   const turns = new Map<string, Promise<void>>();
   addTool(server, parts, "book", {
     description:

@@ -19,7 +19,7 @@ export async function stockInCopy(copy: MirrorCopy, skus: readonly string[], wID
   return { asOf, stock };
 }
 
-/** Returns the earliest `asOf` of the requested lists; `undefined` if fewer than `count` of them were read completely. */
+/** Returns the earliest `asOf` of the requested lists; `undefined` if fewer than `count` were read completely. */
 async function asOfLists(copy: MirrorCopy, isAsked: (list: MirrorListStatus) => boolean, count: number) {
   const times = (await copy.status()).filter(isAsked).flatMap(({ asOf }) => asOf ?? []);
   return times.length < count ? undefined : isoTime(Math.min(...times));
@@ -43,7 +43,7 @@ export async function itemsInCopy(copy: MirrorCopy, text: string, atMost: number
 }
 
 /**
- * Returns changes of one item or of all items, beginning after the `seq` `after`. The `after` of the result is where to continue.
+ * Returns changes of one item or of all items, from behind the `seq` `after`. The result's `after` continues there.
  *
  * @throws ConfigurationError if the copy has no such item, or no history.
  */
@@ -65,7 +65,7 @@ export async function changesInCopy(
   return { changes, after: last, more: false };
 }
 
-/** Returns whether a change concerns the item. A changed lot may not show its item, so its record number is compared. */
+/** Returns whether a change concerns an item. A changed lot may not show its item: its record number is compared. */
 async function changeFilterOf(copy: MirrorCopy, sku: string, signal: AbortSignal) {
   const item = await firstOf(copy.items({ shortID: sku }));
   if (!item) throw new ConfigurationError(`The copy has no item ${JSON.stringify(sku)}.`);

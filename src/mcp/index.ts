@@ -1,4 +1,4 @@
-/** `stocklot mcp`: tools for assistants that retry, guess and forget. Loaded by the command, which passes everything in. */
+/** `stocklot mcp`: tools for assistants that retry, guess and forget. The command loads this file at first use. */
 import type { Readable, Writable } from "node:stream";
 import { McpServer } from "@modelcontextprotocol/server";
 import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";

@@ -7,7 +7,6 @@ import { addTool } from "./tool.js";
 
 const MAX_SHOWN = 50;
 
-/** Adds `plan_catalog`. A person applies the plan. */
 export function addPlanTool(
   server: McpServer,
   parts: ServerParts,

@@ -25,8 +25,8 @@ const MAX_OPEN = 100;
 export type WantedWrite = OutboxEntryInput & { operation: Booking };
 
 /**
- * The answer of a person. `once`: an equal entry exists, and nobody has allowed a second one. `besides`: the keys of equal
- * entries besides which the person wants this entry, too.
+ * The answer of a person. `once`: an equal entry exists, and nobody has allowed a second one. `besides`: the keys of
+ * equal entries besides which the person wants this entry, too.
  */
 export type PersonsAnswer = { is: "accepted"; besides: readonly string[] } | { is: "refused" | "dismissed" | "once" };
 
@@ -48,8 +48,8 @@ export class Questions {
   ) {}
 
   /**
-   * Returns the person's answer about a write. A client of a newer revision first gets the question, and calls again with the
-   * answer.
+   * Returns the person's answer about a write. A client of a newer revision first gets the question, and calls again
+   * with the answer.
    *
    * @throws CallError if the answer belongs to another write, or if nobody can be asked.
    */
@@ -115,7 +115,7 @@ export class Questions {
   }
 }
 
-/** Returns the question: everything that a person has to know. Texts of the service are quoted, each in its own line. */
+/** Returns the question: everything that a person has to know. Texts of the service are quoted, one per line. */
 async function textOf(
   { items, inventory }: InventoryClient,
   wanted: WantedWrite,

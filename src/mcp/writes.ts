@@ -14,7 +14,6 @@ export const shownEntrySchema = record({
   ...{ addedAt: z.string(), attempts: z.int(), next: z.string().describe("what to do next") },
 });
 
-/** Returns an entry in the form for assistants. */
 export function shownEntry(entry: OutboxEntry, { advice }: ServerParts) {
   const { addedAt, sentAt, settledAt, ...rest } = givenOf(entry);
   const iso = (ms: number | undefined) => (ms === undefined ? undefined : isoTime(ms));
@@ -42,7 +41,6 @@ function nextStep(entry: OutboxEntry, { show, resolve }: ServerParts["advice"]):
 
 const annotations = { ...READ_ONLY, openWorldHint: false };
 
-/** Adds `get_write` and `list_writes`. */
 export function addWriteTools(server: McpServer, parts: ServerParts, outbox: Outbox): void {
   addTool(server, parts, "get_write", {
     description: "One write by its key: its state, its result or error, and what to do next.",

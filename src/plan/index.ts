@@ -1,6 +1,6 @@
 /**
- * Brings the service to a desired state: a catalog, or the result of a stock count. A plan is the difference. A person reviews
- * the plan, then it is applied.
+ * Brings the service to a desired state: a catalog, or the result of a stock count. A plan is the difference. A person
+ * reviews the plan, then it is applied.
  *
  * @module stocklot/plan
  */

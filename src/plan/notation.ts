@@ -1,11 +1,11 @@
 import { Big } from "big.js";
 
 /*
- * Decides whether a spreadsheet may have turned one text into another. A spreadsheet rewrites texts that look like a number, a
- * date, a time, a truth value or a formula, in the notation of its language: `0017` becomes `17`, `12E3` becomes 12,000, `5%`
- * becomes 0.05, and `3-4` the third of April. Programs also replace hyphens, quotes and spaces by similar characters.
- * Texts that mean the same in different notations are most likely one text: `1.1` and `1.10` are one number. Texts in the same
- * notation are compared as they are written: `1-2` and `2-1` differ, as do `2026-04-03` and `2026-03-04`.
+ * Decides whether a spreadsheet may have turned one text into another. A spreadsheet rewrites texts that look like a
+ * number, a date, a time, a truth value or a formula, in the notation of its language: `0017` becomes `17`, `12E3`
+ * becomes 12,000, `5%` becomes 0.05, and `3-4` the third of April. Programs also replace hyphens, quotes and spaces by
+ * similar characters. Texts with the same meaning in different notations are most likely one text: `1.1` and `1.10` are
+ * one number. Texts in the same notation are compared as written: `1-2` and `2-1` differ.
  */
 
 /** A day; the year in two digits, if there is one. */
@@ -25,8 +25,8 @@ interface TextReading {
   roundedTo?: number;
   days: Day[];
   /**
-   * How a date is written. `two`, `three`: two or three short numbers, which may also be no date. `date`: with the name of a month
-   * or a year of four digits. `serial`: as the number of a day.
+   * How a date is written. `two`, `three`: two or three short numbers, which may also be no date. `date`: with the name
+   * of a month or a year of four digits. `serial`: as the number of a day.
    */
   form?: "two" | "three" | "date" | "serial";
   /** A time of day, in seconds. */
@@ -65,7 +65,7 @@ const MONTHS: readonly string[] = [
 /** Days of the years 2000 to 2050 as spreadsheets number them. */
 const [FIRST_SERIAL, LAST_SERIAL] = [36_526, 54_788];
 
-/** Reads the numbers that a text may mean. `isCut`: at least three digits follow the fifteenth, and all of these are zeros. */
+/** Reads the numbers that a text may mean. `isCut`: at least three digits follow the fifteenth, and all are zeros. */
 function readNumbers(text: string): Pick<TextReading, "numbers" | "roundedTo"> & { isCut?: true } {
   const numbers: Big[] = [];
   const [, wrapped = "", percent = ""] = /^[$€£¥]? ?(.+?) ?([%$€£¥]?)$/.exec(text) ?? [];

@@ -43,7 +43,6 @@ const MAX_TOO_SLOW = 5;
 export class SlowItems {
   #inARow = 0;
 
-  /** Adds whether the item took too long. */
   add(shortID: string, isTooSlow: boolean): void {
     this.#inARow = isTooSlow ? this.#inARow + 1 : 0;
     if (this.#inARow < MAX_TOO_SLOW) return;

@@ -12,9 +12,9 @@ interface RowsOption {
 }
 
 /**
- * Reads all rows of a source. `read` gets a copy of each row, without fields that are `null` or `undefined`. It adds or throws
- * the issues of the row. `finish` adds issues that concern several rows. Throws one `InputValidationError` with all issues, also
- * if there is no row.
+ * Reads all rows of a source. `read` gets a copy of each row, without fields that are `null` or `undefined`. It adds or
+ * throws the issues of the row. `finish` adds issues that concern several rows. Throws one `InputValidationError` with
+ * all issues, also if there is no row.
  */
 export async function readRows(
   { method, option, signal }: RowsOption,

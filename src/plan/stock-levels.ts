@@ -10,8 +10,8 @@ export const describeQuantities = (level: StockLevel | undefined): string =>
   LEVEL_QUANTITIES.flatMap((name) => (level && level[name] !== 0 ? [`${name} ${level[name]}`] : [])).join(", ");
 
 /**
- * Returns the stock levels of items, by part number. Levels that the service does not list are left out. The items share one
- * search, which reads the whole list at most once.
+ * Returns the stock levels of items, by part number. Levels that the service does not list are left out. The items
+ * share one search, which reads the whole list at most once.
  */
 export async function readStockLevels(
   reader: ReadWith,

@@ -28,7 +28,7 @@ export const isLastingStatus = (status: number): boolean => status >= 400 && sta
 /** A service that can list its records may refuse a parameter, such as `modifiedSince`, with this status. */
 export const mayRefuseParameter = (status: number): boolean => status === 400 || status >= 500;
 
-/** The service refuses this one write, if the body comes from the service. For a 403, see the `reason` of `PermissionError`. */
+/** The service refuses this one write, if the body comes from the service. For a 403, see `PermissionError`. */
 export const isRefusalStatus = (status: number): boolean => [400, 404, 409, 422].includes(status);
 
 /** The response to a token request refuses the credentials. */

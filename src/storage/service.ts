@@ -18,8 +18,9 @@ interface StoredThing {
 }
 
 /**
- * Throws a `ConfigurationError` unless the recorded service is the client's service: it has the same address and client ID, or
- * the `serviceId` that the caller has set. A copy always needs the same client ID, because it shows what that client may see.
+ * Throws a `ConfigurationError` unless the recorded service is the client's service: it has the same address and client
+ * ID, or the `serviceId` that the caller has set. A copy always needs the same client ID, because it shows what that
+ * client may see.
  */
 export function assertSameAccount({ method, noun }: StoredThing, recorded: ServiceAccount, own: ServiceAccount): void {
   const isCopy = noun === "copy";

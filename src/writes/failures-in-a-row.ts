@@ -4,7 +4,7 @@ import { isRefusal } from "./refusal.js";
 /** If this many different items fail in a row with the same status, the items are most likely not the reason. */
 const MAX_FAILURES = 5;
 
-/** Counts different items whose writes failed in a row with the same status. Of the service's refusals, only a 403 counts. */
+/** Counts different items whose writes failed in a row with one status. If the service refuses, only a 403 counts. */
 export class FailuresInARow {
   #status: number | undefined;
   readonly #items = new Set<string>();

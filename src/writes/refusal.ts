@@ -19,7 +19,7 @@ export function concernsAllWrites(error: unknown): boolean {
 
 const PERMISSION_REASONS: readonly string[] = ["insufficient-permissions", "warehouse-out-of-scope"];
 
-/** Whether the service itself refuses this one write. A proxy's error page or a read-only account concerns all writes. */
+/** Whether the service itself refuses this one write. A proxy's error page or a read-only account concerns them all. */
 export function isRefusal(error: unknown): boolean {
   if (!(error instanceof ApiError) || !isServiceError(error)) return false;
   if (error instanceof PermissionError) return PERMISSION_REASONS.includes(error.reason);

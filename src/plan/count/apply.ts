@@ -15,14 +15,13 @@ import { type BookLot, bookLotOf, type CountGroup, describeMovement, lotsByItem,
 import { readBookLots } from "./snapshot.js";
 
 /*
- * The corrections of a count are differences: a correction that is sent twice is booked twice, and no list shows an issue whose
- * response was lost. So they go through an outbox, item by item, while no other process sends:
+ * The corrections of a count are differences: a correction that is sent twice is booked twice, and no list shows an
+ * issue whose response was lost. So they go through an outbox, item by item, while no other process sends:
  *
- *   open     the open entries of the item in the outbox are sent or looked up. Entries that an earlier `apply` did not send are
- *            canceled
- *   read     the lots of the item are read. A group without entries is due if its lots are those of the plan, otherwise stale.
- *            All groups without entries are stale if the item still has an open entry, or if two readings took more than ten
- *            minutes each. Five items in a row with such slow readings end the call
+ *   open     open entries of the item are sent or looked up. Entries that an earlier `apply` did not send are canceled
+ *   read     the lots of the item are read. A group without entries is due if its lots are those of the plan, otherwise
+ *            stale. All groups without entries are stale if the item still has an open entry, or if two readings took
+ *            more than ten minutes each. Five items in a row with such slow readings end the call
  *   add      the writes of all due groups enter the outbox in one transaction. Only this sender may send them
  *   run      they are sent, at most ten minutes after the reading
  *   cancel   writes that could not be sent by then are canceled
@@ -36,7 +35,7 @@ import { readBookLots } from "./snapshot.js";
  *   canceled            canceled
  *   all applied         applied
  *
- * If the service does not sort lots, one reading of the whole warehouse serves all items that follow, until it is too old.
+ * If the service does not sort lots, one reading of the whole warehouse serves all later items, until it is too old.
  */
 
 /** The result of `plan.apply` for a stock count. Each group that is not applied has a reason. */
@@ -65,9 +64,9 @@ type CountApplyOptions = PlanApplyOptions & { outbox: Outbox };
 export const applyCountPlan = (content: CountPlanContent, options: CountApplyOptions): Promise<CountPlanReport> =>
   new CountApplication(content, options).apply();
 
-/** The lots of an item, and when they were read, by the monotonic clock. */
 interface LotReading {
   lots: readonly BookLot[];
+  /** When the reading began, by the monotonic clock. */
   readAt: number;
 }
 
@@ -116,7 +115,7 @@ class CountApplication {
     return { ...this.#report, durationMs: monotonicNowMs() - startedAt };
   }
 
-  /** Applies the first item, or all items if one reading serves them. After a lost lock, unfinished items stay in `waiting`. */
+  /** Applies the first item, or all items if one reading serves them. After a lost lock, `waiting` has the rest. */
   async #applyItems(waiting: CountChange[][], access: SenderAccess): Promise<void> {
     // Other processes may have sent something since the last reading.
     this.#warehouse = undefined;

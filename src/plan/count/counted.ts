@@ -24,9 +24,9 @@ export interface CountedRow {
   /** Quantity, at least 0, in the item's unit of measure. */
   counted: number;
   /**
-   * The letters that the sheet of `stocklot count snapshot` shows for item, bin and serial. If they do not fit the row, a
-   * spreadsheet has rewritten the row, and it is wrong. They are required if a spreadsheet may have turned another group of the
-   * snapshot into this group, such as item `007` into item `7`, and no row of the same sheet counts that other group.
+   * The letters that the sheet of `stocklot count snapshot` shows for item, bin and serial. If they do not fit the row,
+   * a spreadsheet has rewritten the row, and it is wrong. They are required if a spreadsheet may have turned another
+   * group of the snapshot into this group, such as item `007` into `7`, and no row of the same sheet counts that group.
    * @default not checked
    */
   check?: string | null | undefined;
@@ -113,7 +113,7 @@ const withCheckOf = (group: Required<CountGroup>) => [checkOf(group), group] as 
 
 const FIELDS = ["itemID", "spot", "serial"] as const;
 
-/** Describes a row whose letters do not fit, and the printed row. Returns `undefined` if they fit, or if there are none. */
+/** Describes a row whose letters do not fit, and the printed row; `undefined` if they fit, or if there are none. */
 function describeRewritten(
   row: CountGroup,
   check: string,

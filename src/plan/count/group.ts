@@ -6,7 +6,7 @@ import { DUST, isInStock, type Lot } from "../../service/lot.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { groupBy } from "../group-by.js";
 
-/** Stock that is counted together: an item in one bin or in all bins of the warehouse, with one serial or all serials. */
+/** Stock that is counted together: an item in one bin or in all bins, with one serial or with all serials. */
 export interface CountGroup {
   /** SKU of the item. */
   itemID: string;
@@ -23,7 +23,6 @@ export function describeBins({ spot, serial }: Omit<CountGroup, "itemID">): stri
   return `${bin}${serials}`;
 }
 
-/** A group in words. */
 export const describeGroup = (group: CountGroup): string => `${group.itemID}  ${describeBins(group)}`;
 
 const BOOK_FIELDS = [
@@ -47,7 +46,7 @@ export type BookLot = Pick<Lot, (typeof BOOK_FIELDS)[number]>;
 const isSameField = (name: keyof BookLot, one: BookLot, other: BookLot): boolean =>
   name === "units" ? isSameQuantity(one.units, other.units) : (one[name] ?? "") === (other[name] ?? "");
 
-/** Returns the fields of a lot that is in stock; otherwise `undefined`. Fields that the service leaves out get defaults. */
+/** Returns the fields of a lot; `undefined` if it is not in stock. Fields that the service leaves out get defaults. */
 export function bookLotOf(lot: Lot): BookLot | undefined {
   if (!isInStock(lot)) return undefined;
   const fields = BOOK_FIELDS.map((name) => [name, lot[name] ?? fieldOf(DEFAULTS, name)]);
@@ -61,7 +60,6 @@ const DEFAULTS = { ...EMPTY, serial2: null, rFIDTag: null, hold: false, jobID: 0
 export const lotsByItem = <L extends Pick<Lot, "shortID">>(lots: Iterable<L>): Map<string, L[]> =>
   groupBy(lots, ({ shortID }) => comparableSku(shortID));
 
-/** Whether a lot of the item belongs to the group. */
 export const isInGroup = ({ spot, serial }: CountGroup, lot: Pick<Lot, "spot" | "serial">): boolean =>
   (spot === undefined || (lot.spot ?? "") === spot) && (serial === undefined || (lot.serial ?? "") === serial);
 
@@ -82,7 +80,7 @@ interface MovementFacts {
   modified?: readonly Lot[];
 }
 
-/** Describes how the lots of a group have changed: which lot, where and when. Returns `undefined` if they are the same. */
+/** Describes how the lots of a group have changed: which lot, where and when; `undefined` if they have not. */
 export function describeMovement(
   before: readonly BookLot[],
   after: readonly BookLot[],

@@ -3,8 +3,8 @@ import { Notations } from "../notation.js";
 import { type BookLot, type CountGroup, isInGroup, lotsByItem } from "./group.js";
 
 /**
- * The groups of a snapshot. Finds the group that a row may have been before a spreadsheet changed the row, for example item `007`
- * for `7`, or bin `1.10` for `1.1`.
+ * The groups of a snapshot. Finds the group that a row may have been before a spreadsheet changed the row, for example
+ * item `007` for `7`, or bin `1.10` for `1.1`.
  */
 export class MistakableGroups {
   readonly #byItem: ReadonlyMap<string, readonly BookLot[]>;

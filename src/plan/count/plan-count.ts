@@ -34,7 +34,7 @@ import { type CountSnapshot, countMissingRecNos, lotsModifiedSince, readBookLots
 export interface PlanCountOptions {
   /** The client that reads the lots again. */
   client: InventoryClient;
-  /** The result of {@link takeSnapshot} before the count, as an object (also after `JSON.parse`) or as a JSON string. */
+  /** The result of {@link takeSnapshot} before the count: an object (also after `JSON.parse`) or a JSON string. */
   snapshot: CountSnapshot | string;
   /** The lines that people counted. Stock without a row was not counted, and stays as it is. */
   counted: Iterable<CountedRow> | AsyncIterable<CountedRow>;
@@ -46,8 +46,8 @@ export interface PlanCountOptions {
     shortage: number;
   };
   /**
-   * Whether groups (item, bin, serial) are accepted that the snapshot does not have. By default, such a group is blocked if the
-   * snapshot has uncounted groups of the item, or has nothing of the item: most likely, a spreadsheet has changed the row.
+   * Whether to accept groups (item, bin, serial) that the snapshot does not have. By default, such a group is blocked
+   * if the snapshot has uncounted groups of the item or nothing of it: most likely, a spreadsheet has changed the row.
    * @default false
    */
   newGroups?: boolean | undefined;
@@ -87,16 +87,16 @@ const planCountOptionsSchema = /* @__PURE__ */ lazy(() =>
  *   of the item, and the count is not 0; the row
  *   may be another group in another notation
  *   the lots add up to the count                  unchanged
- *   otherwise, or without lots                    correctGroup decides, with the item and its stock level: receive, issue or
- *                                                 blocked; unchanged if there are no lots and 0 was counted
+ *   otherwise, or without lots                    receive, issue or blocked, see correctGroup. Without lots and with a
+ *                                                 count of 0: unchanged
  *
  * If a group is blocked, all groups of its item are blocked: their corrections would be movements during the recount.
  */
 
 /**
- * Compares a count with the lots of the warehouse, and returns the receives and issues that make them equal. It reads the
- * lots again, and sends no write. A group (item, bin, serial) is only corrected if no lot of its item has moved since the
- * snapshot: otherwise the count cannot be compared. Other groups are in `plan.blocked` with the reason.
+ * Compares a count with the lots of the warehouse, and returns the receives and issues that make them equal. It reads
+ * the lots again, and sends no write. A group (item, bin, serial) is only corrected if no lot of its item has moved
+ * since the snapshot: otherwise the count cannot be compared. Other groups are in `plan.blocked` with the reason.
  *
  * Source: `GET /Inventory/{wid}`, `GET /Inventory/StockLevels/{wid}`, `GET /Item`.
  *
@@ -114,8 +114,8 @@ const planCountOptionsSchema = /* @__PURE__ */ lazy(() =>
  *   reasonCodes: { surplus: 21, shortage: 22 },
  * });
  * console.log(plan.toText());
- * @throws InputValidationError that lists every wrong row, such as two rows that count the same stock. Also if there is no
- * row, or if an option is wrong.
+ * @throws InputValidationError that lists every wrong row, such as two rows that count the same stock. Also if there is
+ * no row, or if an option is wrong.
  * @throws ConfigurationError if the snapshot is not valid, was changed, or belongs to another service.
  * @throws what the client throws if the lots cannot be read.
  */
@@ -168,7 +168,6 @@ export async function planCountOfSheets(
     else corrections.set(group.row, correction);
   }
   blockItems(rows, corrections, reasons);
-  // In the order of the rows.
   const changes = rows.flatMap((row) => corrections.get(row) ?? []);
   const blocked = rows.flatMap((row) => {
     const reason = reasons.get(row);
@@ -235,7 +234,6 @@ function judgeRows(
   return judged;
 }
 
-/** Blocks all groups of an item if one of them is blocked. */
 function blockItems(
   rows: readonly CountedGroup[],
   corrections: Map<CountedGroup, CountChange>,
@@ -251,8 +249,9 @@ function blockItems(
 }
 
 /**
- * Returns why a group that the snapshot does not have is blocked. A spreadsheet has probably changed the row if groups of the
- * item were not counted, if the snapshot has nothing of the item, or if the row is another notation of a group (`mistakable`).
+ * Returns why a group that the snapshot does not have is blocked. A spreadsheet has probably changed the row if groups
+ * of the item were not counted, if the snapshot has nothing of the item, or if a group in another notation is
+ * `mistakable` for the row.
  */
 function unknownGroupReason(
   row: CountedGroup,
@@ -277,7 +276,6 @@ function unknownGroupReason(
 
 const MAX_NAMED_GROUPS = 3;
 
-/** Counts the lines of the snapshot's sheet that no row counts. */
 function countNotCounted(lots: readonly BookLot[], rows: ReadonlyMap<string, readonly CountedGroup[]>): number {
   const groups = groupBy(lots, ({ shortID, spot, serial }) => JSON.stringify([comparableSku(shortID), spot, serial]));
   return [...groups.values()].filter(([lot]) => {

@@ -3,7 +3,6 @@ import { groupBy } from "../group-by.js";
 import { type CountedGroup, overlap } from "./counted.js";
 import { isSameQuantity } from "./group.js";
 
-/** Several sheets of one count. */
 export interface Sheets {
   /** The names of the sheets in messages. */
   names: readonly string[];
@@ -19,8 +18,9 @@ export interface ComparedSheets {
 }
 
 /**
- * Compares the sheets of one count. If each sheet is a part of the count, no group may be in two sheets: it would be unclear whether
- * the two quantities must be added. In a double count, every sheet must have every group, with the same quantity.
+ * Compares the sheets of one count. If each sheet is a part of the count, no group may be in two sheets: it would be
+ * unclear whether the two quantities must be added. In a double count, every sheet must have every group, with the same
+ * quantity.
  */
 export function compareSheets(rows: readonly CountedGroup[], { names, isDouble }: Sheets): ComparedSheets {
   if (names.length < 2) return { rows: [...rows], contradictions: new Map() };

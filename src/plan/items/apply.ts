@@ -23,13 +23,13 @@ import type { ItemChange, ItemPlanContent, ReportedItem } from "./document.js";
  *   as desired                        counts as applied, no matter who wrote it
  *   as at the time of the plan        the write is sent. The service creates a SKU only once, and a second update or
  *                                     discontinuation changes nothing
- *   spelled otherwise                 stale. An item that the service returns for another SKU of the plan is never discontinued
+ *   spelled otherwise                 stale. An item that the service returns for another SKU is never discontinued
  *   with stock (discontinue)          stale, unless the plan was made with `withStock`
  *   without a row (discontinue)       stale, unless every create of the plan was applied
  *   anything else                     stale
  *
- * When a write is sent, its reading is at most ten minutes old. After two readings that were older, the item is stale. Five such
- * items in a row end the call.
+ * When a write is sent, its reading is at most ten minutes old. After two readings that were older, the item is stale.
+ * Five such items in a row end the call.
  *
  *   the write                         then
  *   succeeds                          applied
@@ -37,9 +37,9 @@ import type { ItemChange, ItemPlanContent, ReportedItem } from "./document.js";
  *   fails, refused                    rejected
  *   fails, may have been applied      unknown: apply the plan again
  *
- * After a crash, the plan is applied again. The items that were written are as desired by then. If the service keeps a value in
- * another form, the item is stale, and the next plan compares it again. If a field still has its old value, the write is lost:
- * the item is stale, too.
+ * After a crash, the plan is applied again. The items that were written are as desired by then. If the service keeps a
+ * value in another form, the item is stale, and the next plan compares it again. If a field still has its old value,
+ * the write is lost: the item is stale, too.
  */
 
 /** The result of `plan.apply` for an item plan. */
@@ -76,7 +76,7 @@ const MAX_LOST = 5;
 
 type ChangeState = "as-desired" | "due" | { stale: string };
 
-/** @throws an error that concerns all writes, such as a lost connection or a missing permission. Apply the plan again then. */
+/** @throws an error that concerns all writes, such as a lost connection or a missing permission. */
 export function applyItemPlan(content: ItemPlanContent, options: PlanApplyOptions): Promise<ItemPlanReport> {
   return new ItemPlanApplication(content, options).apply();
 }
@@ -94,7 +94,6 @@ export function requestsForItemPlan({ changes, items, levelRequests, withStock }
   return readings.reduce((sum, requests) => sum + requests, count + Math.min(readBack, count));
 }
 
-/** Items as they were read. */
 interface ItemReading {
   /** When the first request got its slot, by the monotonic clock. */
   readAt: number;
@@ -142,7 +141,6 @@ class ItemPlanApplication {
     return { ...this.#report, durationMs: monotonicNowMs() - startedAt };
   }
 
-  /** Applies changes of one operation. */
   async #applyChunk(chunk: readonly ItemChange[]): Promise<void> {
     const reading = await this.#readChunk(chunk);
     const queue = [...chunk];
@@ -161,7 +159,7 @@ class ItemPlanApplication {
     for (const end of ends) if (end.status === "rejected") throw end.reason;
   }
 
-  /** Reads the items of many changes from a list. Returns nothing for few changes, whose items are read before each write. */
+  /** Reads the items of many changes from a list. Returns `{}` for few changes: each item is read before its write. */
   async #readChunk(chunk: readonly ItemChange[]): Promise<Partial<ItemReading>> {
     const { items: listed, withStock } = this.#content;
     const skus = chunk.map(({ shortID }) => shortID);
@@ -349,7 +347,7 @@ class ItemPlanApplication {
   }
 }
 
-/** Compares an item with the values that were sent. `unchanged`: the fields of an update that still have their old values. */
+/** Compares an item with the values that were sent. `unchanged`: fields of an update that still have the old value. */
 function compareStored(
   { operation, shortID, fields }: ItemChange,
   item: Item,

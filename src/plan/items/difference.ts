@@ -72,7 +72,7 @@ export class ItemDifference {
     }
   }
 
-  /** Blocks rows whose SKU may be another notation of the SKU of an item without a row. That item is not discontinued. */
+  /** Blocks rows whose SKU may be another notation of the SKU of an item without a row. Keeps that item active. */
   #blockRewritten(): void {
     const { rows } = this.#options;
     const created = new Notations<DesiredRow>(areCut([...rows.values()].map((row) => row.shortID)));
@@ -128,7 +128,7 @@ const fieldChanges = (after: object, before: object): ItemChange["fields"] =>
     Object.entries(after).map(([name, value]) => [name, { before: fieldValue(before, name), after: value }]),
   );
 
-/** Returns the discontinuation of an item. It has all fields except `modified`, which also changes for other reasons. */
+/** Returns the discontinuation of an item, with all fields except `modified`, which also changes for other reasons. */
 export function discontinueChange(item: Item, isAbsent: boolean): ItemChange {
   const { modified: _, ...fields } = item;
   const discontinued = { before: false, after: true };

@@ -22,8 +22,8 @@ export interface PlanItemsOptions {
   /** The client that reads the catalog. */
   client: InventoryClient;
   /**
-   * How the items should be, each item once. `created`, `createdBy` and `modified` are ignored: the service sets them. `partNo`
-   * is not written either, but must be the part number of the item.
+   * How the items should be, each item once. `created`, `createdBy` and `modified` are ignored: the service sets them.
+   * `partNo` is not written either, but must be the part number of the item.
    */
   desired: Iterable<DesiredItem> | AsyncIterable<DesiredItem>;
   /**
@@ -42,14 +42,15 @@ export interface PlanItemsOptions {
    */
   owns?: ((item: Item) => boolean) | undefined;
   /**
-   * The largest share of the owned active items that may be discontinued, from 0 to 1. If a plan would discontinue more than
-   * this share and more than 10 items, or all of several items, the source is probably incomplete: `UnexpectedRemovalsError`.
+   * The largest share of the owned active items that may be discontinued, from 0 to 1. It is an
+   * `UnexpectedRemovalsError` to discontinue more than this share and more than 10 items, or all of several: the source
+   * is probably incomplete.
    * @default 0.05
    */
   maxDiscontinuedShare?: number | undefined;
   /**
-   * Whether items with stock or open quantities, in a warehouse that the client may read, are discontinued. By default, they are
-   * blocked.
+   * Whether items with stock or open quantities, in a warehouse that the client may read, are discontinued. By default,
+   * they are blocked.
    * @default false
    */
   withStock?: boolean | undefined;
@@ -89,8 +90,8 @@ const MIN_UNEXPECTED = 10;
 const DEFAULT_MAX_DISCONTINUED_SHARE = 0.05;
 
 /**
- * Compares the catalog of the service with the desired catalog, and returns the writes that make them equal. It reads the
- * catalog once (with `gapless`, including discontinued items), and sends no write.
+ * Compares the catalog of the service with the desired catalog, and returns the writes that make them equal. It reads
+ * the catalog once (with `gapless`, including discontinued items), and sends no write.
  *
  * Source: `GET /Item/All`; `GET /Inventory/StockLevels` if items are to be discontinued.
  *
@@ -105,8 +106,8 @@ const DEFAULT_MAX_DISCONTINUED_SHARE = 0.05;
  * console.log(plan.toText());
  * const report = await plan.apply({ client });
  * console.log(report.applied);
- * @throws InputValidationError that lists every wrong row: two rows with one SKU, a SKU with surrounding or invisible spaces, a
- * field that no item has, a `partNo` of another item. Also if there is no row, or if an option is wrong.
+ * @throws InputValidationError that lists every wrong row: two rows with one SKU, a SKU with surrounding or invisible
+ * spaces, a field that no item has, a `partNo` of another item. Also if there is no row, or if an option is wrong.
  * @throws UnexpectedRemovalsError if too many items would be discontinued, see `maxDiscontinuedShare`.
  * @throws what the client throws if the catalog cannot be read.
  */
@@ -183,8 +184,8 @@ function assertFieldsExist(
 }
 
 /**
- * Checks the part numbers of rows. If a row has the part number of another item, or of no item, a spreadsheet has changed its
- * SKU since the export. An item that was created by mistake could be neither renamed nor deleted.
+ * Checks the part numbers of rows. If a row has the part number of another item, or of no item, a spreadsheet has
+ * changed its SKU since the export. An item that was created by mistake could be neither renamed nor deleted.
  */
 function assertPartNumbers({ rows }: DesiredItems, skuOfPartNo: ReadonlyMap<number, string>): void {
   const given = [...rows.values()].filter(({ partNo }) => partNo !== undefined);
