@@ -21,7 +21,6 @@ const AGAIN = "bookAgain";
 /** How many questions may be open at once. One more, and the oldest is dropped. */
 const MAX_OPEN = 100;
 
-/** A write that an assistant wants to book. */
 export type WantedWrite = OutboxEntryInput & { operation: Booking };
 
 /**

@@ -24,7 +24,6 @@ export class CallError extends Error {
   }
 }
 
-/** One call of a tool. */
 export interface Call {
   context: ServerContext;
   /** Aborted when the client cancels the call, or when the call takes too long. */

@@ -55,7 +55,6 @@ export interface CountPlanCounts {
   missingRecNos: number | null;
 }
 
-/** The content of a count plan. */
 export interface CountPlanContent extends PlanHead<"count"> {
   /** Warehouse ID. */
   wid: number;

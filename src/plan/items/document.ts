@@ -46,7 +46,6 @@ export interface ItemPlanCounts {
   blocked: number;
 }
 
-/** The content of an item plan. */
 export interface ItemPlanContent extends PlanHead<"items"> {
   /** How many items the service listed, including discontinued items. */
   items: number;
