@@ -65,7 +65,7 @@ export async function changesInCopy(
   return { changes, after: last, more: false };
 }
 
-/** Returns whether a change concerns an item. A changed lot may not show its item: its record number is compared. */
+/** Returns the filter for changes of an item. A changed lot may not show its item: its record number is compared. */
 async function changeFilterOf(copy: MirrorCopy, sku: string, signal: AbortSignal) {
   const item = await firstOf(copy.items({ shortID: sku }));
   if (!item) throw new ConfigurationError(`The copy has no item ${JSON.stringify(sku)}.`);
