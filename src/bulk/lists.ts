@@ -1,7 +1,7 @@
 import type { InventoryClient, InventoryListParams, ItemListParams, ListOptions } from "../client/index.js";
 import type { DocumentedList } from "../service/lists.js";
 
-/** The list of that name. Items have no `wid`, and only they may be discontinued. */
+/** Returns the list with this name. A list of items ignores `wid`, the other lists ignore `includeDiscontinued`. */
 export function openList(
   { items, inventory }: InventoryClient,
   name: DocumentedList["name"],

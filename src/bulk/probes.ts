@@ -7,11 +7,11 @@ import { fieldOf } from "../shared/unknown.js";
 
 const unusualDirection = ({ defaultDirection }: DocumentedList) => (defaultDirection === "ASC" ? "DESC" : "ASC");
 
-/** Are `sort`, `direction` and `pageSize` honoured? */
+/** The request that shows whether a list honours `sort` and `direction`, and its evaluation. */
 export const sortProbe = {
   params: (list: DocumentedList) =>
     ({ sort: list.stableSort, direction: unusualDirection(list), pageSize: MAX_PAGE_SIZE }) as const,
-  /** Undefined if the page is too short to tell. */
+  /** Returns `undefined` if the page is too short to tell. */
   isHonoured: ({ value }: Pick<Page<object>, "value">, list: DocumentedList) =>
     isSorted(
       value.map((record) => fieldOf(record, list.stableSort)),
@@ -28,15 +28,15 @@ interface ProbeAnswer {
   error?: unknown;
 }
 
-/** A list that is not empty is asked for the records that were modified after every change. */
+/** The request that shows whether a list honours `modifiedSince`, and its evaluation. The list must not be empty. */
 export const modifiedSinceProbe = {
   params: (now = Date.now()) => ({ modifiedSince: new Date(now + TEN_YEARS_MS).toISOString(), pageSize: 1 }),
   /**
-   * Returns what the list does with `modifiedSince`; `undefined` if that is not known:
-   * - it has records: ignored. (`totalCount` may be that of the whole list.)
-   * - it has none: honoured
-   * - it rejects the date or the parameter (400, 501): ignored
-   * - it fails otherwise: not known
+   * Returns what the list does with a `modifiedSince` in the future, by its response:
+   * - records: ignored. (`totalCount` proves nothing: it may count the whole list.)
+   * - no records: honoured
+   * - 400 or 501, which rejects the date or the parameter: ignored
+   * - another error: `undefined`, not known
    */
   conclude({ page, error }: ProbeAnswer): "honoured" | "ignored" | undefined {
     if (page) return page.value.length > 0 ? "ignored" : "honoured";
@@ -44,15 +44,15 @@ export const modifiedSinceProbe = {
   },
 };
 
-/** Determines whether a list that is not empty honours `modifiedSince`, in one request. `now`: the service's time, in ms. */
+/** Determines in one request whether a list that is not empty honours `modifiedSince`. `now`: the service's time. */
 export const probeModifiedSince = async (read: (params: ListParams) => Promise<Page<object>>, now?: number) =>
   modifiedSinceProbe.conclude(await answerOf(read(modifiedSinceProbe.params(now))));
 
-/** Whether a service that can list its records may fail in this way if it is asked for those since a date. */
+/** Whether the error may be a refusal of `modifiedSince` by a service that can otherwise list its records. */
 export const isRefusalOfDate = (error: unknown): boolean =>
   error instanceof ApiError && mayRefuseParameter(error.status);
 
-/** A page of records since a date, or the refusal. Throws what does not depend on the date. */
+/** Returns the page of a request with `modifiedSince`, or the error if it may be a refusal. Throws other errors. */
 export async function answerOf(read: Promise<Page<object>>): Promise<ProbeAnswer> {
   try {
     return { page: await read };

@@ -1,25 +1,25 @@
 import { aheadMsOf, serviceTimeBefore } from "../client/for-add-ons.js";
 import type { InventoryClient, RequestOptions, ResponseInfo } from "../client/index.js";
 
-/** Options of all requests of bulk work: other calls take precedence, and waiting for them is no failure. */
+/** The options of bulk requests: other calls come first, and waiting for a slot has no time limit. */
 export const BACKGROUND = { priority: "low", totalTimeoutMs: Infinity } as const;
 
-/** A client, and the options of the requests that are sent with it. */
+/** A client and the options of its requests. */
 export type ReadWith = Pick<BulkRequests, "client" | "options">;
 
 interface BulkSettings extends Pick<RequestOptions, "signal" | "retry"> {
   client: InventoryClient;
-  /** Counts the requests, with those of others that share it. */
+  /** Counts the requests. Several objects may share one counter. */
   counter?: { requests: number };
 }
 
-/** Requests in the background that end with a signal. They are counted, and the first response shows the service's clock. */
+/** A client and the options of bulk requests. Counts the requests, and reads the service's clock once. */
 export class BulkRequests {
   readonly client: InventoryClient;
   readonly options: RequestOptions;
   /** How many requests were sent, token requests excluded. */
   readonly counter: { requests: number };
-  /** The service's clock when the first request was sent, or earlier, in ms since the epoch; `undefined` if responses have no `Date` header. */
+  /** The service's clock when the first request was sent, or earlier, in ms; `undefined` without a `Date` header. */
   startedAt: number | undefined;
   /** How far the service's clock is ahead of the clock of this machine, in ms. */
   clockAheadMs: number | undefined;
@@ -30,7 +30,7 @@ export class BulkRequests {
     this.options = { ...BACKGROUND, signal, retry, onResponse: (response) => this.#observe(response) };
   }
 
-  /** The same with further options for its requests. */
+  /** Returns the client with further options. */
   with(more: Omit<RequestOptions, "onResponse">): ReadWith {
     return { client: this.client, options: { ...this.options, ...more } };
   }

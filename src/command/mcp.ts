@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { Writable } from "node:stream";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { InventoryClient } from "../client/index.js";
-import { BOOKINGS, type Booking, type Room, TIMES } from "../mcp/room.js";
+import { BOOKINGS, type Booking, type ServerParts, TIMES } from "../mcp/parts.js";
 import { type MirrorCopy, openCopy, postgresSink, sqliteSink } from "../mirror/index.js";
 import { createOutbox } from "../outbox/index.js";
 import { type ConnectionFlags, connectionOptions, connectionWords, withConnection } from "./connection.js";
@@ -57,7 +57,7 @@ async function serveTools(flags: McpFlags): Promise<void> {
   const store = outboxFile === undefined ? undefined : outboxStoreOf("--outbox", outboxFile, "create");
   const outbox = store && createOutbox({ client: client instanceof Error ? undefined : client, store, settleMs });
   const copy = flags.copy === undefined ? undefined : copyReader(flags.copy);
-  const room: Room = {
+  const parts: ServerParts = {
     client,
     copy: copy?.open,
     outbox,
@@ -71,9 +71,9 @@ async function serveTools(flags: McpFlags): Promise<void> {
     onError: (error) => tell(`stocklot: ${failureMessage(error)}`),
     times: TIMES,
   };
-  const { serveRoom } = await import("../mcp/index.js");
+  const { serveMcp } = await import("../mcp/index.js");
   try {
-    await serveRoom(room, { input: process.stdin, output }, interruptSignal());
+    await serveMcp(parts, { input: process.stdin, output }, interruptSignal());
   } finally {
     process.stdin.destroy();
     await outbox?.close();
@@ -92,7 +92,7 @@ function protocolOutput(): Writable {
   return output.setMaxListeners(0);
 }
 
-function openClient(options: ConstructorParameters<typeof InventoryClient>[0]): Room["client"] {
+function openClient(options: ConstructorParameters<typeof InventoryClient>[0]): ServerParts["client"] {
   try {
     return new InventoryClient(options);
   } catch (error) {
@@ -125,7 +125,7 @@ const planWriter = (folder: string) => async (json: string) => {
 };
 
 /** Commands for a person. */
-export const adviceFor = (outbox: string | undefined, flags: ConnectionFlags): Room["advice"] => ({
+export const adviceFor = (outbox: string | undefined, flags: ConnectionFlags): ServerParts["advice"] => ({
   show: (key) => outboxCommandLine("show", outbox ?? "", key),
   resolve: (key, decision) => outboxCommandLine("resolve", outbox ?? "", key, decision),
   apply: (file) => commandLine("apply", file, ...connectionWords(flags)),

@@ -1,22 +1,23 @@
 import type { McpServer } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import { uncheckedAs } from "../client/for-add-ons.js";
+import { castUnchecked } from "../client/for-add-ons.js";
 import { type Booked, bookOnce, decline, findKnown } from "../outbox/for-rooms.js";
 import type { Outbox } from "../outbox/index.js";
 import { WRITES } from "../service/operations.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
-import { Questions, type Wanted } from "./question.js";
-import { type Booking, clientOf, type Room } from "./room.js";
+import { type Booking, clientOf, type ServerParts } from "./parts.js";
+import { Questions, type WantedWrite } from "./question.js";
 import { addTool, type Call, CallError, MAX_TEXT_LENGTH } from "./tool.js";
 import { isRefusedByPerson, keyArgument, shownEntry, shownEntrySchema } from "./writes.js";
 
 /*
  * A write is booked once, whatever an assistant does:
  *
- *   key known      nothing is booked. With the same operation and input, its entry is the result; with others, an error
- *   item blocked   an error: an earlier write of the item has no known outcome
- *   otherwise      the person is asked; the answer counts for what was shown. Refused: the key is stored, and stays refused
- *   accepted       the outbox decides again while nobody else sends, adds the entry and sends it (outbox/for-rooms.ts)
+ *   the key is known      nothing is booked. The result is the entry, or an error if operation or input differ
+ *   the item is blocked   an error: an earlier write of the item has no known outcome
+ *   otherwise             the person is asked. The answer counts only for what was shown
+ *     refused             the refusal is stored under the key, and stays
+ *     accepted            while nobody else sends, the outbox checks all this again, adds the entry and sends it
  */
 
 const outputSchema = z.object({
@@ -28,18 +29,18 @@ const outputSchema = z.object({
   next: z.string(),
 });
 
-/** A person has to read all of an input. */
+/** Whether a person can read the whole input. */
 const isShort = (input: object) => JSON.stringify(input).length <= MAX_TEXT_LENGTH;
 
-export function addBook(server: McpServer, room: Room, outbox: Outbox): void {
-  const questions = new Questions(server, room);
-  const [first = "receive", ...others] = room.operations;
-  /** Calls with one key follow one another, so that a person is asked once: the last one of each key. */
+export function addBookTool(server: McpServer, parts: ServerParts, outbox: Outbox): void {
+  const questions = new Questions(server, parts);
+  const [first = "receive", ...others] = parts.operations;
+  /** The end of the last call for each key. Calls with the same key run one by one: a person is asked only once. */
   const turns = new Map<string, Promise<void>>();
-  addTool(server, room, "book", {
+  addTool(server, parts, "book", {
     description:
       "Books one transaction, once. Choose a key for each transaction and use the same key whenever you call again: then nothing is booked twice. " +
-      `${room.confirms ? "A person is asked first. " : ""}Fields of input, optional ones in brackets: ${room.operations.map(fieldNamesOf).join(". ")}.`,
+      `${parts.confirms ? "A person is asked first. " : ""}Fields of input, optional ones in brackets: ${parts.operations.map(fieldNamesOf).join(". ")}.`,
     input: z.strictObject({
       key: keyArgument.describe("your own name of this transaction, the same in every repetition"),
       operation: z.enum([first, ...others]),
@@ -51,9 +52,9 @@ export function addBook(server: McpServer, room: Room, outbox: Outbox): void {
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: true },
     isLong: true,
     async work(given, call) {
-      // The outbox checks it.
-      const wanted = uncheckedAs<Wanted>(given);
-      clientOf(room);
+      // The outbox validates the entry.
+      const wanted = castUnchecked<WantedWrite>(given);
+      clientOf(parts);
       const { key } = wanted;
       const result = Promise.resolve(turns.get(key)).then(() => book(wanted, call));
       const turn = result.then(noop, noop);
@@ -63,22 +64,22 @@ export function addBook(server: McpServer, room: Room, outbox: Outbox): void {
     },
   });
 
-  async function book(wanted: Wanted, call: Call) {
+  async function book(wanted: WantedWrite, call: Call) {
     call.signal.throwIfAborted();
     const known = await findKnown(outbox, wanted, call.signal);
-    if (known.is !== "new") return describe(known, wanted, room);
+    if (known.is !== "new") return describe(known, wanted, parts);
     const answer = await questions.answerTo(wanted, known.equals, call);
     if ("resultType" in answer) return answer;
     const [equal] = known.equals;
-    if (answer.is === "once" && equal) return describe({ is: "equal", entry: equal }, wanted, room);
-    if (answer.is === "refused") return describe({ is: "stored", entry: await decline(outbox, wanted) }, wanted, room);
+    if (answer.is === "once" && equal) return describe({ is: "equal", entry: equal }, wanted, parts);
+    if (answer.is === "refused") return describe({ is: "stored", entry: await decline(outbox, wanted) }, wanted, parts);
     if (answer.is !== "accepted") return NOT_ANSWERED;
-    const until = monotonicNowMs() + room.times.bookMs;
-    return describe(await bookOnce(outbox, wanted, { ...answer, signal: call.signal, until }), wanted, room);
+    const until = monotonicNowMs() + parts.times.bookMs;
+    return describe(await bookOnce(outbox, wanted, { ...answer, signal: call.signal, until }), wanted, parts);
   }
 }
 
-/** The fields of an input, optional ones in brackets. */
+/** Returns the field names of an input, optional fields in brackets. */
 function fieldNamesOf(operation: Booking): string {
   const fields = Object.entries<z.ZodType>(WRITES[operation].input().shape);
   const names = fields.map(([name, field]) => (field.safeParse(undefined).success ? `[${name}]` : name));
@@ -93,8 +94,8 @@ const NOT_ANSWERED = {
   next: "call book again with the same key if the person wants it.",
 };
 
-function describe({ is, entry }: Booked, wanted: Wanted, room: Room) {
-  const shown = shownEntry(entry, room);
+function describe({ is, entry }: Booked, wanted: WantedWrite, parts: ServerParts) {
+  const shown = shownEntry(entry, parts);
   const { next } = shown;
   switch (is) {
     case "booked":
@@ -106,7 +107,7 @@ function describe({ is, entry }: Booked, wanted: Wanted, room: Room) {
         outcome: "not-booked",
         reason: `The same operation and input was added under the key ${JSON.stringify(entry.key)} in the last 24 hours, and is ${entry.state}. Nothing was booked now.`,
         entry: shown,
-        next: "if it is the same transaction, nothing: use that key. If it is to be booked once more, a person must allow it.",
+        next: "if it is the same transaction, use that key. If it is to be booked once more, a person must allow it.",
       };
     case "blocked":
       throw new CallError(

@@ -2,7 +2,7 @@ import { ConfigurationError, type Item, type StockLevel } from "../client/index.
 import type { MirrorChange, MirrorCopy, MirrorListStatus } from "../mirror/index.js";
 import { isoTime } from "./tool.js";
 
-/** Stock of items, by the SKUs that were asked for; those without an item are absent. */
+/** The stock of items by requested SKU. SKUs without an item are left out. */
 export type Stock = Map<string, { item: Item; level: StockLevel | null }>;
 
 /** Returns the stock levels in the copy; `undefined` if the copy lacks the lists. */
@@ -19,7 +19,7 @@ export async function stockInCopy(copy: MirrorCopy, skus: readonly string[], wID
   return { asOf, stock };
 }
 
-/** The age of these lists; `undefined` if not so many were read completely. */
+/** Returns the earliest `asOf` of the requested lists; `undefined` if fewer than `count` were read completely. */
 async function asOfLists(copy: MirrorCopy, isAsked: (list: MirrorListStatus) => boolean, count: number) {
   const times = (await copy.status()).filter(isAsked).flatMap(({ asOf }) => asOf ?? []);
   return times.length < count ? undefined : isoTime(Math.min(...times));
@@ -30,7 +30,7 @@ async function firstOf<T>(records: AsyncIterable<T>): Promise<T | undefined> {
   return undefined;
 }
 
-/** Items whose SKU or description contains a text, without regard to case; not more than asked for. */
+/** Returns up to `atMost` items whose SKU or description contains the text, without regard to case. */
 export async function itemsInCopy(copy: MirrorCopy, text: string, atMost: number, signal: AbortSignal) {
   const wanted = text.toLowerCase();
   const items: Item[] = [];
@@ -43,7 +43,7 @@ export async function itemsInCopy(copy: MirrorCopy, text: string, atMost: number
 }
 
 /**
- * Changes behind a place, of one item or of all. `after` is the place to continue from.
+ * Returns changes of one item or of all items, from behind the `seq` `after`. The result's `after` continues there.
  *
  * @throws ConfigurationError if the copy has no such item, or no history.
  */
@@ -52,7 +52,7 @@ export async function changesInCopy(
   { sku, after, limit }: { sku?: string | undefined; after?: number | undefined; limit: number },
   signal: AbortSignal,
 ) {
-  const isOfItem = sku === undefined ? () => true : await concerns(copy, sku, signal);
+  const isOfItem = sku === undefined ? () => true : await changeFilterOf(copy, sku, signal);
   const changes: MirrorChange[] = [];
   let last = after;
   for await (const change of copy.changes({ after })) {
@@ -65,8 +65,8 @@ export async function changesInCopy(
   return { changes, after: last, more: false };
 }
 
-/** Which changes concern an item. The changed fields of a lot do not name it: its record number does. */
-async function concerns(copy: MirrorCopy, sku: string, signal: AbortSignal) {
+/** Returns the filter for changes of an item. A changed lot may not show its item: its record number is compared. */
+async function changeFilterOf(copy: MirrorCopy, sku: string, signal: AbortSignal) {
   const item = await firstOf(copy.items({ shortID: sku }));
   if (!item) throw new ConfigurationError(`The copy has no item ${JSON.stringify(sku)}.`);
   const { partNo } = item;

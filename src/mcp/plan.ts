@@ -1,15 +1,18 @@
 import type { McpServer } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import { uncheckedAs } from "../client/for-add-ons.js";
+import { castUnchecked } from "../client/for-add-ons.js";
 import { type PlanItemsOptions, planItems } from "../plan/index.js";
-import { clientOf, type Room } from "./room.js";
+import { clientOf, type ServerParts } from "./parts.js";
 import { addTool } from "./tool.js";
 
 const MAX_SHOWN = 50;
 
-/** `plan_catalog`: a person applies what it has planned. */
-export function addPlan(server: McpServer, room: Room, savePlan: NonNullable<Room["savePlan"]>): void {
-  addTool(server, room, "plan_catalog", {
+export function addPlanTool(
+  server: McpServer,
+  parts: ServerParts,
+  savePlan: NonNullable<ServerParts["savePlan"]>,
+): void {
+  addTool(server, parts, "plan_catalog", {
     description:
       "Compares up to 1000 rows (shortID, and the fields as they should be) with the catalog, and writes a plan. Nothing is changed: a person applies the plan. Items that are not in the rows stay.",
     input: z.strictObject({
@@ -28,9 +31,9 @@ export function addPlan(server: McpServer, room: Room, savePlan: NonNullable<Roo
     }),
     isLong: true,
     async work({ rows }, { signal }) {
-      // The plan checks them.
-      const desired = uncheckedAs<PlanItemsOptions["desired"]>(rows);
-      const plan = await planItems({ client: clientOf(room), desired, signal });
+      // `planItems` validates the rows.
+      const desired = castUnchecked<PlanItemsOptions["desired"]>(rows);
+      const plan = await planItems({ client: clientOf(parts), desired, signal });
       const file = await savePlan(`${JSON.stringify(plan, null, 1)}\n`);
       const { counts, changes, blocked } = plan;
       return {
@@ -41,7 +44,7 @@ export function addPlan(server: McpServer, room: Room, savePlan: NonNullable<Roo
         file,
         next: plan.isEmpty
           ? "nothing: the catalog is as it should be."
-          : `a person applies it: ${room.advice.apply(file)}`,
+          : `a person applies it: ${parts.advice.apply(file)}`,
       };
     },
   });

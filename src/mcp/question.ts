@@ -13,63 +13,66 @@ import { canonicalJson } from "../shared/canonical-json.js";
 import { redactCredentials } from "../shared/errors/redact.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { fieldOf, isObject, withoutControlCharacters } from "../shared/unknown.js";
-import { type Booking, clientOf, type Room } from "./room.js";
+import { type Booking, clientOf, type ServerParts } from "./parts.js";
 import { type Call, CallError, isoTime } from "./tool.js";
 
 const ANSWER = "answer";
 const AGAIN = "bookAgain";
-/** More questions than this are not open at once: the oldest is forgotten. */
+/** How many questions may be open at once. One more, and the oldest is dropped. */
 const MAX_OPEN = 100;
 
-/** A write that may be booked: one of those that were allowed. */
-export type Wanted = OutboxEntryInput & { operation: Booking };
+export type WantedWrite = OutboxEntryInput & { operation: Booking };
 
-/** The answer of a person. `besides`: keys of equal entries that exist, although the person wants this one, too. */
+/**
+ * The answer of a person. `once`: an equal entry exists, and nobody has allowed a second one. `besides`: the keys of
+ * equal entries besides which the person wants this entry, too.
+ */
 export type PersonsAnswer = { is: "accepted"; besides: readonly string[] } | { is: "refused" | "dismissed" | "once" };
 
 /** Whether the client can show a form to a person. */
 function canAsk(server: McpServer, { mcpReq }: ServerContext): boolean {
-  // Each request of newer revisions has them; those of older ones come with the connection.
+  // Newer revisions send the capabilities with each request, older revisions only when they connect.
   const capabilities = fieldOf(mcpReq.envelope, CLIENT_CAPABILITIES_META_KEY) ?? server.server.getClientCapabilities();
   const elicitation = fieldOf(capabilities, "elicitation");
   return isObject(elicitation) && (isObject(fieldOf(elicitation, "form")) || Object.keys(elicitation).length === 0);
 }
 
-/** Questions that were shown, and wait for an answer. Each is answered once. */
+/** The questions that wait for an answer. Each question is answered once. */
 export class Questions {
   readonly #open = new Map<string, { wanted: string; equals: readonly string[]; until: number; untilEpoch: number }>();
 
   constructor(
     readonly server: McpServer,
-    readonly room: Room,
+    readonly parts: ServerParts,
   ) {}
 
   /**
-   * Returns what a person says about a write, or has said with this call. Newer clients answer a question with another call.
+   * Returns the person's answer about a write. A client of a newer revision first gets the question, and calls again
+   * with the answer.
    *
-   * @throws CallError if the answer is not to this write, or nobody can be asked.
+   * @throws CallError if the answer belongs to another write, or if nobody can be asked.
    */
   async answerTo(
-    wanted: Wanted,
+    wanted: WantedWrite,
     equals: readonly OutboxEntry[],
     call: Call,
   ): Promise<PersonsAnswer | InputRequiredResult> {
     const { mcpReq } = call.context;
     const state: unknown = mcpReq.requestState();
     if (state !== undefined || mcpReq.inputResponses) return this.#judge(String(state), mcpReq.inputResponses, wanted);
-    if (!this.room.confirms && equals.length === 0) return { is: "accepted", besides: [] };
+    if (!this.parts.confirms && equals.length === 0) return { is: "accepted", besides: [] };
     if (canAsk(this.server, call.context)) return this.#ask(wanted, equals, call);
     if (equals.length > 0) return { is: "once" };
     throw new CallError(
-      "this client cannot ask a person (elicitation), and nothing is booked without. Nothing was booked.",
+      "this client cannot ask a person (elicitation), and nothing is booked without asking. Nothing was booked.",
       "tell the person to use a client that can, or to start the server with --confirm never.",
     );
   }
 
-  /** The question has everything that would be booked. */
-  async #ask(wanted: Wanted, equals: readonly OutboxEntry[], { context: { mcpReq }, signal }: Call) {
-    const message = await textOf(clientOf(this.room), wanted, equals, signal);
-    const { bookMs } = this.room.times;
+  /** Asks the person, with everything that would be booked. */
+  async #ask(wanted: WantedWrite, equals: readonly OutboxEntry[], { context: { mcpReq }, signal }: Call) {
+    const message = await textOf(clientOf(this.parts), wanted, equals, signal);
+    const { bookMs } = this.parts.times;
     const requestState = randomUUID();
     const [oldest = ""] = this.#open.keys();
     if (this.#open.size >= MAX_OPEN) this.#open.delete(oldest);
@@ -85,7 +88,7 @@ export class Questions {
     if (mcpReq.envelope !== undefined)
       return inputRequired({ inputRequests: { [ANSWER]: inputRequired.elicit(form) }, requestState });
     try {
-      // The call goes on meanwhile, so that its client learns that it waits.
+      // The call stays open meanwhile, so progress notifications tell the client that it waits.
       const answer = await mcpReq.elicitInput(form, { timeout: bookMs, signal });
       return this.#judge(requestState, { [ANSWER]: answer }, wanted);
     } finally {
@@ -93,17 +96,17 @@ export class Questions {
     }
   }
 
-  #judge(state: string, responses: Record<string, unknown> | undefined, wanted: Wanted): PersonsAnswer {
+  #judge(state: string, responses: Record<string, unknown> | undefined, wanted: WantedWrite): PersonsAnswer {
     const asked = this.#open.get(state);
     this.#open.delete(state);
     const wrong = (what: string) =>
       new CallError(`${what} Nothing was booked.`, "call book again, to ask the person again.");
-    if (!asked) throw wrong("The answer is to no open question: an answer counts once.");
+    if (!asked) throw wrong("The answer belongs to no open question: each answer counts once.");
     if (monotonicNowMs() > asked.until || Date.now() > asked.untilEpoch) throw wrong("The answer came too late.");
     if (canonicalJson(wanted) !== asked.wanted)
-      throw wrong("The answer is to another key, operation or input than those given.");
+      throw wrong("The question showed another key, operation or input than this call has.");
     const answer = inputResponse(responses, ANSWER);
-    if (answer.kind !== "elicit") throw wrong("There is no answer of a person.");
+    if (answer.kind !== "elicit") throw wrong("The call has no answer of a person.");
     if (answer.action === "decline") return { is: "refused" };
     if (answer.action !== "accept") return { is: "dismissed" };
     if (asked.equals.length > 0 && answer.content?.[AGAIN] !== true) return { is: "once" };
@@ -111,10 +114,10 @@ export class Questions {
   }
 }
 
-/** Everything that a person has to know. Texts of the service are quoted, in lines of their own. */
+/** Returns the question: everything that a person has to know. Texts of the service are quoted, one per line. */
 async function textOf(
   { items, inventory }: InventoryClient,
-  wanted: Wanted,
+  wanted: WantedWrite,
   equals: readonly OutboxEntry[],
   signal: AbortSignal,
 ): Promise<string> {
@@ -138,7 +141,7 @@ async function textOf(
 }
 
 /** Returns by how much a write changes the stock, by warehouse. */
-function stockChangesOf({ operation, input }: Wanted): Map<number, number> {
+function stockChangesOf({ operation, input }: WantedWrite): Map<number, number> {
   const { wid, units } = input;
   const changes = new Map([[wid, operation === "receive" ? units : -units]]);
   const to = operation === "move" ? (input.shipToWid ?? wid) : undefined;

@@ -4,7 +4,7 @@ import { ConfigurationError, type InventoryClient, type Item } from "../client/i
 import { isInStock } from "../service/lot.js";
 import { isNoSuchItem } from "../writes/refusal.js";
 import { changesInCopy, itemsInCopy, type Stock, stockInCopy } from "./copy.js";
-import { clientOf, type Room } from "./room.js";
+import { clientOf, type ServerParts } from "./parts.js";
 import { addTool, CallError, READ_ONLY, record } from "./tool.js";
 
 const MAX_LOTS = 200;
@@ -12,9 +12,9 @@ const skuArgument = z.string().min(1).max(200).describe("SKU (shortID) of an ite
 const widSchema = z.int().min(0).optional().describe("ID of a warehouse; default: all");
 const textSchema = z.string().min(1).max(200).optional();
 
-export function addReading(server: McpServer, room: Room): void {
-  const { copy } = room;
-  addTool(server, room, "get_stock", {
+export function addReadTools(server: McpServer, parts: ServerParts): void {
+  const { copy } = parts;
+  addTool(server, parts, "get_stock", {
     description:
       "Stock levels of 1 to 20 SKUs, with description and unit (uOM). SKUs that do not exist are in missing. " +
       "With asOf, it comes from a copy that has every change before then; fresh: true reads the service.",
@@ -31,8 +31,8 @@ export function addReading(server: McpServer, room: Room): void {
     }),
     async work({ skus, wid, fresh }, { signal }) {
       const asked = [...new Set(skus)];
-      const copied = fresh ? undefined : await stockFromCopy(room, asked, wid);
-      const stock = copied?.stock ?? (await stockFromService(clientOf(room), asked, wid, signal));
+      const copied = fresh ? undefined : await stockFromCopy(parts, asked, wid);
+      const stock = copied?.stock ?? (await stockFromService(clientOf(parts), asked, wid, signal));
       const levels = [...stock].map(([sku, { item, level }]) => {
         const { description, uOM, discontinued } = item;
         return { sku, description, uOM, discontinued, level };
@@ -41,17 +41,17 @@ export function addReading(server: McpServer, room: Room): void {
       return { source: copied ? "copy" : "service", asOf: copied?.asOf, levels, missing };
     },
   });
-  addTool(server, room, "get_lots", {
+  addTool(server, parts, "get_lots", {
     description: "The lots of an item that are in stock; all: true adds shipped, inactive and empty ones.",
     input: z.strictObject({ sku: skuArgument, wid: widSchema, all: z.boolean().optional() }),
     output: z.object({ lots: z.array(record({ recNo: z.number() })), more: z.boolean() }),
     async work({ sku, wid, all }, { signal }) {
-      const lots = await clientOf(room).inventory.getLots(sku, { wid }, { signal });
+      const lots = await clientOf(parts).inventory.getLots(sku, { wid }, { signal });
       const wanted = all ? lots : lots.filter(isInStock);
       return { lots: wanted.slice(0, MAX_LOTS), more: wanted.length > MAX_LOTS };
     },
   });
-  addTool(server, room, "find_items", {
+  addTool(server, parts, "find_items", {
     description: "Items by exactly one of text (in SKU or description; needs a copy), category, partNo or alias.",
     input: z.strictObject({
       ...{ text: textSchema, category: z.int().optional(), partNo: z.int().optional(), alias: textSchema },
@@ -64,16 +64,19 @@ export function addReading(server: McpServer, room: Room): void {
     }),
     async work({ limit, ...by }, { signal }) {
       if (Object.values(by).filter((value) => value !== undefined).length !== 1)
-        throw new CallError("exactly one of text, category, partNo and alias is needed.", "call it again with one.");
+        throw new CallError(
+          "exactly one of text, category, partNo and alias is needed.",
+          "call find_items again with one of them.",
+        );
       const { items, asOf } =
         by.text === undefined
-          ? { items: await itemsByKey(clientOf(room), by, signal), asOf: undefined }
+          ? { items: await itemsByKey(clientOf(parts), by, signal), asOf: undefined }
           : await itemsInCopy(await (copy ?? noCopy)(), by.text, limit + 1, signal);
       return { items: items.slice(0, limit), more: items.length > limit, asOf };
     },
   });
   if (!copy) return;
-  addTool(server, room, "get_changes", {
+  addTool(server, parts, "get_changes", {
     description: "Changes in the order of seq, from a copy with a history. Pass the resulting after to continue.",
     input: z.strictObject({
       ...{ sku: skuArgument.optional(), after: z.int().min(0).optional() },
@@ -91,11 +94,11 @@ export function addReading(server: McpServer, room: Room): void {
 
 const noCopy = () => {
   const next = "tell the person to start the server with --copy and a copy that stocklot mirror keeps.";
-  throw new CallError("text needs a copy, and the server was started without.", next);
+  throw new CallError("text needs a copy, and the server was started without a copy.", next);
 };
 
-/** Returns what the copy has; `undefined` if there is no copy, or it lacks what was asked for. */
-async function stockFromCopy({ copy }: Room, skus: readonly string[], wid: number | undefined) {
+/** Returns the stock in the copy; `undefined` if there is no copy, or if the copy lacks the lists. */
+async function stockFromCopy({ copy }: ServerParts, skus: readonly string[], wid: number | undefined) {
   try {
     return copy && (await stockInCopy(await copy(), skus, wid));
   } catch (error) {

@@ -12,7 +12,7 @@ import { redact, redactCredentials, redactData } from "../shared/errors/redact.j
 import { readInput } from "../shared/schema.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { escapeControlCharacters, messageOf, withoutControlCharacters } from "../shared/unknown.js";
-import type { Room } from "./room.js";
+import type { ServerParts } from "./parts.js";
 
 /** Why a call could not do what it was asked for, and what to do next. Nothing was applied. */
 export class CallError extends Error {
@@ -24,10 +24,9 @@ export class CallError extends Error {
   }
 }
 
-/** One call of a tool. */
 export interface Call {
   context: ServerContext;
-  /** Aborted when the client cancels the call, or when it takes too long. */
+  /** Aborted when the client cancels the call, or when the call takes too long. */
   signal: AbortSignal;
 }
 
@@ -40,29 +39,29 @@ interface Tool<Input> {
   output: z.ZodObject;
   /** @default those of a tool that reads the service */
   annotations?: ToolAnnotations;
-  /** Whether it may take longer than a minute. */
+  /** Whether a call may take longer than a minute. */
   isLong?: boolean;
   work(input: Input, call: Call): Promise<Result>;
 }
 
 export const READ_ONLY: ToolAnnotations = { readOnlyHint: true, idempotentHint: true, openWorldHint: true };
 
-/** Fields that the service may add pass through. */
+/** A record of the service. Fields that the service adds later pass through. */
 export const record = (shape: z.ZodRawShape) => z.looseObject(shape);
 
-/** Adds a tool. Its results are structured; its errors say whether anything was applied and what to do next. */
+/** Adds a tool. Its errors say whether anything was applied, and what to do next. */
 export function addTool<Input>(
   server: McpServer,
-  room: Room,
+  parts: ServerParts,
   name: string,
   { description, input, output, annotations = READ_ONLY, isLong = false, work }: Tool<Input>,
 ): void {
-  // The arguments are checked below, so that their errors have the form of all errors.
+  // The arguments are checked below, so that these errors have the same form as all others.
   const inputSchema = { "~standard": { ...input["~standard"], validate: (value: unknown) => ({ value }) } };
   const config = { description, inputSchema, outputSchema: output, annotations };
   server.registerTool(name, config, async (given, context) => {
     const late = new AbortController();
-    const stop = watch(room, context, isLong ? undefined : (reason) => late.abort(reason));
+    const stop = watch(parts, context, isLong ? undefined : (reason) => late.abort(reason));
     try {
       const signal = AbortSignal.any([context.mcpReq.signal, late.signal]);
       const result = await work(
@@ -80,13 +79,13 @@ export function addTool<Input>(
 
 /** The longest input of a write. Longer texts are cut in results. */
 export const MAX_TEXT_LENGTH = 4_000;
-/** An error may show two inputs. */
+/** The longest error: it may show two inputs. */
 const MAX_ERROR_LENGTH = 3 * MAX_TEXT_LENGTH;
 
 const cut = (text: string, length: number) => (text.length > length ? `${text.slice(0, length)}…` : text);
 
 function structured(value: Record<string, unknown>): CallToolResult {
-  // Fields that are undefined are left out, as in the message.
+  // Without fields that are undefined, like the JSON of the message.
   const plain: Record<string, unknown> = JSON.parse(JSON.stringify(value));
   const structuredContent = redactData(plain, (text) => cut(redactCredentials(text), MAX_TEXT_LENGTH));
   const text = escapeControlCharacters(JSON.stringify(structuredContent));
@@ -107,18 +106,18 @@ function nextOf(error: unknown, applied: StocklotError["applied"]): string {
   return "do not book it again: call get_write with the same key.";
 }
 
-const LOOK_EVERY_MS = 500;
+const CHECK_EVERY_MS = 500;
 
-/** Reports waits as progress, and ends a call that would take too long. Returns a function that stops it. */
+/** Reports waits as progress, and ends a call that would take too long. Returns a function that stops watching. */
 function watch(
-  { client, times: { progressMs, limitMs }, onError }: Room,
+  { client, times: { progressMs, limitMs }, onError }: ServerParts,
   { mcpReq: { _meta, notify } }: ServerContext,
   end: ((reason: CallError) => void) | undefined,
 ): () => void {
   const progressToken = _meta?.progressToken;
   const beganAt = monotonicNowMs();
   let progress = 0;
-  const look = () => {
+  const check = () => {
     const waitedMs = monotonicNowMs() - beganAt;
     const pausedUntil = (client instanceof Error ? null : client.rateLimit.pausedUntil) ?? 0;
     if (end && (waitedMs >= limitMs || pausedUntil - Date.now() > limitMs)) return end(tooLong(pausedUntil));
@@ -128,7 +127,7 @@ function watch(
     const message = isPaused ? `waiting for the rate limit until ${isoTime(pausedUntil)}` : "still at work";
     notify({ method: "notifications/progress", params: { progressToken, progress, message } }).catch(onError);
   };
-  const timer = setInterval(look, Math.min(LOOK_EVERY_MS, progressMs));
+  const timer = setInterval(check, Math.min(CHECK_EVERY_MS, progressMs));
   return () => clearInterval(timer);
 }
 

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { givenOf, OUTBOX_STATES } from "../outbox/for-rooms.js";
 import type { Outbox, OutboxEntry, OutboxState } from "../outbox/index.js";
 import { fieldOf } from "../shared/unknown.js";
-import type { Room } from "./room.js";
+import type { ServerParts } from "./parts.js";
 import { addTool, CallError, isoTime, READ_ONLY, record } from "./tool.js";
 
 export const keyArgument = z.string().min(1).max(200);
@@ -14,22 +14,21 @@ export const shownEntrySchema = record({
   ...{ addedAt: z.string(), attempts: z.int(), next: z.string().describe("what to do next") },
 });
 
-/** An entry for an assistant. */
-export function shownEntry(entry: OutboxEntry, { advice }: Room) {
+export function shownEntry(entry: OutboxEntry, { advice }: ServerParts) {
   const { addedAt, sentAt, settledAt, ...rest } = givenOf(entry);
   const iso = (ms: number | undefined) => (ms === undefined ? undefined : isoTime(ms));
   const times = { addedAt: iso(addedAt), sentAt: iso(sentAt), settledAt: iso(settledAt) };
   return { ...rest, ...times, next: nextStep(entry, advice) };
 }
 
-/** Whether a person has refused it. */
+/** Whether a person has refused the write. */
 export const isRefusedByPerson = ({ error }: OutboxEntry) => fieldOf(error, "name") === "Refused";
 
-function nextStep(entry: OutboxEntry, { show, resolve }: Room["advice"]): string {
+function nextStep(entry: OutboxEntry, { show, resolve }: ServerParts["advice"]): string {
   const { key, state } = entry;
   const steps: Record<OutboxState, string> = {
     applied: "nothing: it was booked once.",
-    sending: "its outcome is not known yet, and is looked up. Do not book it again; call get_write in a minute.",
+    sending: "its outcome is not known yet; the server looks it up. Do not book it again; call get_write in a minute.",
     pending: `nothing was applied yet. Call get_write in a minute; if it is still pending then, a person may look at it: ${show(key)}`,
     rejected: "the service refused it, and nothing was booked. Correct the input and use a new key.",
     canceled: isRefusedByPerson(entry)
@@ -42,20 +41,19 @@ function nextStep(entry: OutboxEntry, { show, resolve }: Room["advice"]): string
 
 const annotations = { ...READ_ONLY, openWorldHint: false };
 
-/** `get_write` and `list_writes`. */
-export function addWrites(server: McpServer, room: Room, outbox: Outbox): void {
-  addTool(server, room, "get_write", {
+export function addWriteTools(server: McpServer, parts: ServerParts, outbox: Outbox): void {
+  addTool(server, parts, "get_write", {
     description: "One write by its key: its state, its result or error, and what to do next.",
     input: z.strictObject({ key: keyArgument }),
     output: z.object({ entry: shownEntrySchema }),
     annotations,
     async work({ key }) {
       const entry = await outbox.get(key);
-      if (entry) return { entry: shownEntry(entry, room) };
+      if (entry) return { entry: shownEntry(entry, parts) };
       throw new CallError(`there is no write with the key ${JSON.stringify(key)}.`, "call list_writes for the keys.");
     },
   });
-  addTool(server, room, "list_writes", {
+  addTool(server, parts, "list_writes", {
     description: "The latest writes, newest first, and how many there are in each state.",
     input: z.strictObject({ state: stateSchema.optional(), limit: z.int().min(1).max(100).default(20) }),
     output: z.object({
@@ -73,7 +71,7 @@ export function addWrites(server: McpServer, room: Room, outbox: Outbox): void {
         if (latest.length > limit) more = latest.shift() !== undefined;
       }
       const { oldestUnsettledMs: _, ...counts } = await outbox.summary();
-      return { entries: latest.reverse().map((entry) => shownEntry(entry, room)), counts, more };
+      return { entries: latest.reverse().map((entry) => shownEntry(entry, parts)), counts, more };
     },
   });
 }

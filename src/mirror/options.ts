@@ -91,9 +91,9 @@ export interface MirrorOptions {
    */
   fullPassEveryMs?: number | undefined;
   /**
-   * Overlap of an increment with the read before it, in ms by the service's clock. It allows for changes that become visible
-   * later than their date, for clocks within the service that differ, and for dates of whole seconds. Records that have not
-   * changed are not written again.
+   * How far before the start of the last read an increment begins, in ms by the service's clock. The overlap finds
+   * changes that became visible later than their date, for example because clocks within the service differ or dates
+   * are in whole seconds. Records that have not changed are not written again.
    * @default 600_000
    * @example
    * // The service shows some changes an hour late.

@@ -1,5 +1,5 @@
 import { BACKGROUND } from "../bulk/requests.js";
-import { onRetry, uncheckedAs } from "../client/for-add-ons.js";
+import { castUnchecked, onRetry } from "../client/for-add-ons.js";
 import { InputValidationError, type InventoryClient, type RequestOptions, StocklotError } from "../client/index.js";
 import { onAbort } from "../shared/time/abort.js";
 import { startTimer } from "../shared/time/clock.js";
@@ -98,7 +98,7 @@ export async function callForEntry(gate: AttemptGate, before: StoredEntry): Prom
     });
   try {
     if (!gate.mayBegin()) interrupt();
-    const result = await methodOf(gate.client, entry.operation, options)(uncheckedAs<never>(inputOf(entry)));
+    const result = await methodOf(gate.client, entry.operation, options)(castUnchecked<never>(inputOf(entry)));
     return { outcome: "applied", entry, result };
   } catch (error) {
     endRequest();

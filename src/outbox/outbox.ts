@@ -113,8 +113,8 @@ export interface SenderAccess {
 export class Outbox {
   readonly #options: OutboxOptions;
   readonly #access: StoreAccess;
-  /** Resolves when the last large `addMany` has reached the store. */
-  #addingMany: Promise<void> | undefined;
+  /** Resolves when the last large `addMany` has passed its entries to the store, or has failed. */
+  #largeCallPassed: Promise<void> | undefined;
   /** Called when a run or `whileSender` waits. @internal */
   onWait: OnWait | undefined;
 
@@ -387,18 +387,20 @@ export class Outbox {
     // Copied at once, since the caller may change the entries while the store is being opened.
     const entries = isLarge ? undefined : newEntries(method, given, mark, pathOf);
     const checked = isLarge ? manyNewEntries(method, given, mark, pathOf) : undefined;
-    const before = this.#addingMany;
+    // A large call prepares its entries in turns, so a later call could overtake it. Each call therefore waits for the
+    // last large call before it, which calls `passOn` when the store has its entries, or when it fails.
+    const earlierLargeCall = this.#largeCallPassed;
     let passOn = () => {};
     if (isLarge && client === undefined)
-      this.#addingMany = new Promise((resolve) => {
-        passOn = resolve;
+      this.#largeCallPassed = new Promise((resolve) => {
+        // A call that fails early must not let a later call overtake an earlier one.
+        passOn = () => resolve(earlierLargeCall);
       });
     const addTo = async (store: OpenStore) => {
       const ready = entries ?? (await checked) ?? [];
       const marked = (entry: NewEntry) => markedEntry(entry, store.id, mark);
       const added = isLarge ? await mapInTurns(ready, marked) : ready.map(marked);
-      // The entries of an earlier large `addMany` come first.
-      if (before && client === undefined) await before;
+      if (earlierLargeCall && client === undefined) await earlierLargeCall;
       const stored = store.add(method, added, { replaceRejected, pathOf, seen });
       passOn();
       return isLarge ? mapInTurns(await stored, entryOf) : (await stored).map(entryOf);

@@ -60,6 +60,13 @@ import { afterCall, afterLookUp } from "./transitions.js";
  *                    After the first two, the lease counts from      are stored
  *                    the end of the requests in flight
  *
+ * For example, the caller of `run` aborts while one receipt is in flight (`timeoutMs` and `leaseMs` are 30 s):
+ *
+ *    0 s   period.stop is aborted: calls that are not sent yet end. The receipt has until 30 s
+ *    4 s   the response arrives. The lease of the DelayedAbort begins to count, and the outcome is stored
+ *    5 s   the outcome is stored, the lock is released, and `run` rejects with the reason of the signal
+ *   34 s   only if the database hangs since 4 s: the DelayedAbort ends the wait, and the receipt stays `sending`
+ *
  * `settleMs` does not count from a stored time. If an entry was `sending` before this run took the lock, `settleMs`
  * counts from the time at which the run took the lock: the process that sent the entry had lost the lock before.
  */

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { uncheckedAs } from "../client/for-add-ons.js";
+import { castUnchecked } from "../client/for-add-ons.js";
 import { ConfigurationError, StorageError } from "../shared/errors/index.js";
 import {
   abortableBy,
@@ -306,7 +306,7 @@ export class OpenStore {
     for (let after = first; ; ) {
       const rows = await this.#read(sql, [after, end]);
       for (const row of rows) {
-        const entry = uncheckedAs<Pick<StoredEntry, "key" | "state">>(row);
+        const entry = castUnchecked<Pick<StoredEntry, "key" | "state">>(row);
         after = entry.key;
         yield entry;
       }
@@ -545,7 +545,7 @@ export class OpenStore {
 
 function addTo(counts: Partial<Record<OutboxState, number>>, rows: readonly SqlRow[]): void {
   for (const { state, entries } of rows) {
-    const known = uncheckedAs<OutboxState>(state);
+    const known = castUnchecked<OutboxState>(state);
     counts[known] = (counts[known] ?? 0) + Number(entries);
   }
 }
@@ -568,7 +568,7 @@ const entryOfRow = (row: SqlRow): StoredEntry => {
     field,
     value !== null && NUMBERS.includes(field) ? Number(value) : value,
   ]);
-  return uncheckedAs<StoredEntry>(Object.fromEntries(fields));
+  return castUnchecked<StoredEntry>(Object.fromEntries(fields));
 };
 
 const TABLES_VERSION = 5;

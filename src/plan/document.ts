@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { accountOf, uncheckedAs } from "../client/for-add-ons.js";
+import { accountOf, castUnchecked } from "../client/for-add-ons.js";
 import type { InventoryClient } from "../client/index.js";
 import { canonicalJson } from "../shared/canonical-json.js";
 import { ConfigurationError } from "../shared/errors/index.js";
@@ -48,13 +48,13 @@ export function parseDocument<T extends { format: string; version: number }>(
   { format, version }: Pick<T, "format" | "version">,
   json: unknown,
 ): T {
-  // An object is copied, too: the copy is frozen, and the caller may change the original.
+  // An object is copied: the content is frozen later, and the caller may change the original.
   const text = typeof json === "string" ? json : (JSON.stringify(json) ?? "");
   const { digest, ...content }: { digest?: unknown } = Object(parseDocumentJson(method, text));
   if (fieldOf(content, "format") !== format || fieldOf(content, "version") !== version) {
     throw new ConfigurationError(`${method}: this is not a ${noun} of this version of stocklot. Make a new ${noun}.`);
   }
-  if (digestOf(content) === digest) return uncheckedAs<T>(content);
+  if (digestOf(content) === digest) return castUnchecked<T>(content);
   throw new ConfigurationError(`${method}: the ${noun} was changed since it was made. Make a new ${noun}.`);
 }
 

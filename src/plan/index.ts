@@ -1,5 +1,6 @@
 /**
- * Desired state: the catalog as it should be, and a stock count. A plan is the difference: a person reviews it, then it is applied.
+ * Brings the service to a desired state: a catalog, or the result of a stock count. A plan is the difference. A person
+ * reviews the plan, then it is applied.
  *
  * @module stocklot/plan
  */

@@ -1,11 +1,11 @@
 import { Big } from "big.js";
 
 /*
- * Decides whether a spreadsheet may have turned one text into another. A spreadsheet rewrites texts that look like a number, a
- * date, a time, a truth value or a formula, in the notation of its language: `0017` becomes `17`, `12E3` becomes 12,000, `5%`
- * becomes 0.05, and `3-4` the third of April. Programs also replace hyphens, quotes and spaces by similar characters.
- * Texts that mean the same in different notations are most likely one text: `1.1` and `1.10` are one number. Texts in the same
- * notation are compared as they are written: `1-2` and `2-1` differ, as do `2026-04-03` and `2026-03-04`.
+ * Decides whether a spreadsheet may have turned one text into another. A spreadsheet rewrites texts that look like a
+ * number, a date, a time, a truth value or a formula, in the notation of its language: `0017` becomes `17`, `12E3`
+ * becomes 12,000, `5%` becomes 0.05, and `3-4` the third of April. Programs also replace hyphens, quotes and spaces by
+ * similar characters. Texts with the same meaning in different notations are most likely one text: `1.1` and `1.10` are
+ * one number. Texts in the same notation are compared as written: `1-2` and `2-1` differ.
  */
 
 /** A day; the year in two digits, if there is one. */
@@ -15,7 +15,7 @@ interface Day {
   day: number;
 }
 
-/** The meanings that a text may have. */
+/** A text and its possible meanings. */
 interface TextReading {
   /** The text with plain hyphens, quotes and spaces, and without the signs that make a cell a text or a formula. */
   text: string;
@@ -25,8 +25,8 @@ interface TextReading {
   roundedTo?: number;
   days: Day[];
   /**
-   * How a date is written. `two`, `three`: short numbers, which may also be something else. `date`: with the name of a month or a
-   * year of four digits. `serial`: as the number of a day.
+   * How a date is written. `two`, `three`: two or three short numbers, which may also be no date. `date`: with the name
+   * of a month or a year of four digits. `serial`: as the number of a day.
    */
   form?: "two" | "three" | "date" | "serial";
   /** A time of day, in seconds. */
@@ -38,7 +38,7 @@ const PLAIN_NUMBER = /^[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:E[+-]?\d{1,3})?$/i;
 const GROUPED_NUMBER = /^[+-]?\d{1,3}([.,' \u00a0\u202f])\d{3}(?:\1\d{3})*(?:[.,]\d+)?$/;
 /** A spreadsheet keeps this many digits of a number. */
 const KEPT_DIGITS = 15;
-/** A number with fewer digits is not rounded. */
+/** A spreadsheet does not round a number with fewer digits. */
 const MIN_ROUNDED_DIGITS = 10;
 /** A formula of whole numbers. */
 const SUM = /^[=+-]\d+(?:[+-]\d+)+$/;
@@ -65,7 +65,7 @@ const MONTHS: readonly string[] = [
 /** Days of the years 2000 to 2050 as spreadsheets number them. */
 const [FIRST_SERIAL, LAST_SERIAL] = [36_526, 54_788];
 
-/** `isCut`: the digits from the sixteenth on are zeros, at least three: a spreadsheet may have cut them. */
+/** Reads the numbers that a text may mean. `isCut`: at least three digits follow the fifteenth, and all are zeros. */
 function readNumbers(text: string): Pick<TextReading, "numbers" | "roundedTo"> & { isCut?: true } {
   const numbers: Big[] = [];
   const [, wrapped = "", percent = ""] = /^[$€£¥]? ?(.+?) ?([%$€£¥]?)$/.exec(text) ?? [];
@@ -96,7 +96,7 @@ function readNumbers(text: string): Pick<TextReading, "numbers" | "roundedTo"> &
 
 const isLong = (digits: string) => /^\d+$/.test(digits) && digits.length > KEPT_DIGITS;
 
-/** Whether all long numbers among keys have lost their last digits: ordinary numbers do not all end in zeros. */
+/** Whether a spreadsheet has cut the last digits of all long numbers: ordinary numbers do not all end in zeros. */
 export function areCut(keys: Iterable<string>): boolean {
   const long = [...keys].map((key) => key.trim()).filter(isLong);
   return long.length > 0 && long.every((key) => readNumbers(key).isCut);
@@ -110,7 +110,7 @@ function monthOf(word: string): number {
   return letters.length < 3 ? 0 : 1 + MONTHS.findIndex((names) => names.split(" ").includes(letters.slice(0, 3)));
 }
 
-/** Returns the days that a text may name: it has two or three parts, at most one of them the name of a month. */
+/** Returns the days that a text may mean. The text has two or three parts. At most one part is the name of a month. */
 function readDays(text: string): Pick<TextReading, "days" | "form"> {
   const date = text.replace(/[T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?Z?$/, "");
   if (!/^[\p{L}\d]+(?:[\s.,/-]*[\p{L}\d]+)*\.?$/u.test(date)) return { days: [] };
@@ -218,7 +218,7 @@ function isOtherNotation(one: TextReading, other: TextReading): boolean {
 
 const isSameTime = (one: TextReading, other: TextReading) => one.time !== undefined && one.time === other.time;
 
-/** Whether a number is rounded from another: `12345678901234567890` becomes `1.23457E+19`, or ends in zeros. */
+/** Whether a number may be the rounded exact number: `12345678901234567890` becomes `1.23457E+19`, or ends in zeros. */
 function isRoundedFrom({ numbers, roundedTo }: TextReading, exact: TextReading): boolean {
   if (roundedTo === undefined) return false;
   const places = Math.min(roundedTo, KEPT_DIGITS);
@@ -229,7 +229,7 @@ function isRoundedFrom({ numbers, roundedTo }: TextReading, exact: TextReading):
   );
 }
 
-/** Returns the notation of a text: where its numbers and words are. */
+/** Returns where a text has numbers and words: `9-x` for `3-Apr`. */
 const textShape = (text: string) => text.replace(/\d+/g, "9").replace(/\p{L}+/gu, "x");
 const textParts = (text: string) =>
   (text.match(/\d+|\p{L}+/gu) ?? []).map((part) => part.replace(/^0+(?=\d)/, "")).join(" ");
@@ -262,11 +262,11 @@ const isPadded = ({ text, form }: TextReading) => form !== "three" || /^\d{2}\D\
 
 interface Indexed<T> {
   text: string;
-  of: T;
+  named: T;
   reading: TextReading;
 }
 
-/** How many texts in another notation are searched for. */
+/** How many texts in another notation are returned at most. */
 const MAX_ALIKE = 50;
 
 /** An index of texts that finds the other notations of a text. */
@@ -282,13 +282,13 @@ export class Notations<T> {
   constructor(readonly isCutFile = false) {}
 
   /** Adds a text, and the thing that it names. */
-  add(text: string, of: T): void {
+  add(text: string, named: T): void {
     const reading = readNotation(text, this.isCutFile);
-    const indexed = { text, of, reading };
+    const indexed = { text, named, reading };
     const forms = comparableForms(reading);
     this.#all.push(indexed);
-    index(this.#byForm, forms, indexed);
-    if (reading.roundedTo !== undefined) index(this.#rounded, forms, indexed);
+    addToIndex(this.#byForm, forms, indexed);
+    if (reading.roundedTo !== undefined) addToIndex(this.#rounded, forms, indexed);
   }
 
   get isEmpty(): boolean {
@@ -296,7 +296,7 @@ export class Notations<T> {
   }
 
   /** Returns up to `MAX_ALIKE` texts that mean the same in another notation. */
-  alike(text: string): { text: string; of: T }[] {
+  alike(text: string): { text: string; named: T }[] {
     const reading = readNotation(text);
     const found = new Set<Indexed<T>>();
     for (const one of this.#candidates(reading)) {
@@ -319,13 +319,13 @@ export class Notations<T> {
 
   #asRounded(digits: number): Map<string, Indexed<T>[]> {
     const made = this.#byRoundedForm.get(digits) ?? new Map<string, Indexed<T>[]>();
-    if (made.size === 0) for (const one of this.#all) index(made, roundedForms(one.reading, digits), one);
+    if (made.size === 0) for (const one of this.#all) addToIndex(made, roundedForms(one.reading, digits), one);
     this.#byRoundedForm.set(digits, made);
     return made;
   }
 }
 
-function index<One>(by: Map<string, One[]>, forms: readonly string[], one: One): void {
+function addToIndex<One>(by: Map<string, One[]>, forms: readonly string[], one: One): void {
   for (const form of new Set(forms)) {
     const same = by.get(form);
     if (same) same.push(one);

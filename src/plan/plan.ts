@@ -20,8 +20,8 @@ interface PlanParts {
 }
 
 /**
- * The common part of item plans and count plans. `JSON.stringify(plan)` is the plan's document: a person may review it, and
- * another process may apply it.
+ * The common part of item plans and count plans. `JSON.stringify(plan)` is the plan's document: a person may review it,
+ * and another process may apply it.
  * @experimental
  */
 export abstract class Plan<Counts, Change, Blocked> {
@@ -34,8 +34,8 @@ export abstract class Plan<Counts, Change, Blocked> {
   /** How many items, or groups of a count, the plan changes and leaves alone. */
   readonly counts: Counts;
   /**
-   * The changes that will be written. For items: creates in the order of the source, then updates in the order of the catalog,
-   * then discontinuations. For a count: groups in the order of the rows.
+   * The changes that will be written. For items: creates in the order of the source, then updates in the order of the
+   * catalog, then discontinuations. For a count: groups in the order of the rows.
    */
   readonly changes: readonly Change[];
   /** Items or groups that need a change that the plan cannot make, each with the reason. */
@@ -60,8 +60,8 @@ export abstract class Plan<Counts, Change, Blocked> {
   }
 
   /**
-   * Returns the plan for people, like a diff: `+` create or receive, `~` update with old and new values, `-` discontinue or
-   * issue, `!` blocked. A count shows book quantity, counted quantity and lots. `limit`: how many of each; default all.
+   * Returns the plan for people, like a diff: `+` create or receive, `~` update (old and new values), `-` discontinue
+   * or issue, `!` blocked. A count shows book and counted quantities, and lots. `limit`: how many of each; default all.
    */
   toText(options: { limit?: number | undefined } = {}): string {
     const { limit = Infinity } = checkMethodOptions("plan.toText", textOptionsSchema, options);
@@ -69,8 +69,8 @@ export abstract class Plan<Counts, Change, Blocked> {
   }
 
   /**
-   * Estimates the requests and the time that applying the plan takes. It uses the rate limit of the client that made the plan,
-   * or the documented limit if the plan was read. It sends no request.
+   * Estimates the requests and the time that applying the plan takes. It uses the rate limit of the client that made
+   * the plan, or the documented limit if the plan was read. It sends no request.
    */
   estimate(): PlanEstimate {
     const { requests, client } = this.#parts;

@@ -5,8 +5,9 @@ import type { ItemListParams } from "../service/list-params.js";
 import { isNoSuchItem } from "../writes/refusal.js";
 
 /**
- * Returns the items with these SKUs. Items that do not exist are left out. Reads each item, or the list of all items, whichever
- * takes fewer requests. `listed`: how many items the service lists. `keyOf`: the form in which SKUs of the list are compared.
+ * Returns the items with these SKUs. Items that do not exist are left out. Reads each item, or the list of all items,
+ * whichever takes fewer requests. `listed`: how many items the service lists. `keyOf`: the form in which SKUs of the
+ * list are compared.
  */
 export async function readItems(
   reader: ReadWith,
@@ -34,7 +35,7 @@ export async function readItem({ client, options }: ReadWith, sku: string): Prom
 export const countListedItems = (reader: ReadWith): Promise<number> =>
   countItems(reader, { includeDiscontinued: true });
 
-/** Returns the items with these SKUs that were modified since `since` (the service's clock); none if their list costs more. */
+/** Returns the items with these SKUs that were modified since `since` (service's clock); none if a list costs more. */
 export async function readModifiedItems(
   reader: ReadWith,
   skus: readonly string[],

@@ -34,16 +34,15 @@ export interface PlanEstimate {
 /** How old a reading may be when a write that is based on it is sent, in ms. */
 export const MAX_AGE_MS = 600_000;
 
-/** The reason of an item that was twice too slow. */
+/** The reason why an item is stale if two attempts took longer than `MAX_AGE_MS`. */
 export const TOO_SLOW = `it could not be read and written within ${MAX_AGE_MS / 60_000} minutes`;
-/** If this many items in a row take too long, the others most likely do, too. */
+/** If this many items in a row take too long, the next items most likely do, too. */
 const MAX_TOO_SLOW = 5;
 
 /** Counts items that take too long, and ends a call that would read for hours and write nothing. */
 export class SlowItems {
   #inARow = 0;
 
-  /** Adds whether an item took too long. */
   add(shortID: string, isTooSlow: boolean): void {
     this.#inARow = isTooSlow ? this.#inARow + 1 : 0;
     if (this.#inARow < MAX_TOO_SLOW) return;

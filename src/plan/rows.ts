@@ -4,7 +4,7 @@ import { isObject } from "../shared/unknown.js";
 
 const isIterable = (value: unknown) => isObject(value) && (Symbol.iterator in value || Symbol.asyncIterator in value);
 
-/** The option with the rows, for messages. */
+/** The names of the method and of its option with the rows, for messages. */
 interface RowsOption {
   method: string;
   option: string;
@@ -12,9 +12,9 @@ interface RowsOption {
 }
 
 /**
- * Reads all rows of a source. `read` processes a copy of one row, without the fields that are `null` or `undefined`, and adds
- * or throws its issues. `finish` adds the issues of all rows together. Throws one `InputValidationError` with all issues, or if
- * there is no row.
+ * Reads all rows of a source. `read` gets a copy of each row, without fields that are `null` or `undefined`. It adds or
+ * throws the issues of the row. `finish` adds issues that concern several rows. Throws one `InputValidationError` with
+ * all issues, also if there is no row.
  */
 export async function readRows(
   { method, option, signal }: RowsOption,
@@ -42,7 +42,7 @@ export async function readRows(
       count += 1;
     }
   };
-  // A source may never return its next row.
+  // A source may hang: the signal also ends the wait for the next row.
   await (signal ? untilAborted(signal, readAll()) : readAll());
   if (count === 0) throw problem("must contain a row: an empty source is probably a mistake");
   finish(issues);

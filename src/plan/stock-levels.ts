@@ -10,8 +10,8 @@ export const describeQuantities = (level: StockLevel | undefined): string =>
   LEVEL_QUANTITIES.flatMap((name) => (level && level[name] !== 0 ? [`${name} ${level[name]}`] : [])).join(", ");
 
 /**
- * Returns the stock levels of items, by part number. Levels that the service does not list are left out. The items share one
- * search, which reads the whole list at most once.
+ * Returns the stock levels of items, by part number. Levels that the service does not list are left out. The items
+ * share one search, which reads the whole list at most once.
  */
 export async function readStockLevels(
   reader: ReadWith,
@@ -28,7 +28,7 @@ export async function readStockLevels(
     }
     return levels;
   } catch (error) {
-    // The service lists an item that it does not find by its SKU.
+    // The service may list an item, but not find the item by its SKU.
     if (!(error instanceof NotFoundError)) throw error;
     return await listStockLevels(reader, new Set(partNos.values()), scope);
   }

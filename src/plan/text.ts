@@ -9,9 +9,9 @@ interface PlanSections<Change, Blocked extends { reason: string }> {
   changes: readonly Change[];
   linesOfChange: (change: Change) => string[];
   blocked: readonly Blocked[];
-  /** The line of a blocked item or group, without the reason, and further lines. */
+  /** Returns the first line of a blocked item or group, without the reason, and its further lines. */
   linesOfBlocked: (blocked: Blocked) => string[];
-  /** The text between that line and the reason. */
+  /** The text between the first line and the reason. */
   beforeReason: string;
   notes?: readonly string[];
 }
@@ -45,7 +45,7 @@ export function planText<Change extends { operation: string }, Blocked extends {
   return sections.filter((text) => text !== "").join("\n\n");
 }
 
-/** Writes a number from 10,000 on in groups of three digits. */
+/** Formats a number. From 10,000 on, spaces separate groups of three digits. */
 const grouped = (count: number) => count.toLocaleString("en", { useGrouping: "min2" }).replaceAll(",", " ");
 
 function section<T>(members: readonly T[], limit: number, linesOf: (member: T) => string[]): string {

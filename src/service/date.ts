@@ -4,7 +4,7 @@ import { valueThat } from "../shared/option.js";
 const ISO_8601_PATTERN = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/i;
 const TIME_WITHOUT_OFFSET_PATTERN = /T[^Z+-]*$/i;
 
-/** Whether a string is an ISO 8601 date or datetime of an existing day: `Date` reads 30 February as 2 March. */
+/** Whether a string is an ISO 8601 date or datetime of a day that exists. `Date` reads 30 February as 2 March. */
 function isIsoDate(value: string): boolean {
   if (!ISO_8601_PATTERN.test(value) || Number.isNaN(Date.parse(value))) return false;
   const day = value.slice(0, 10);
@@ -30,7 +30,7 @@ export function parseServiceDate(datetime: string): Date {
   return new Date(TIME_WITHOUT_OFFSET_PATTERN.test(datetime) ? `${datetime}Z` : datetime);
 }
 
-/** A datetime of a record in ms since the epoch; `undefined` if it is none: the response may not have been validated. */
+/** Converts a datetime of a record to ms since the epoch. A record that was not validated may lack it: `undefined`. */
 export const serviceTimeMs = (datetime: unknown): number | undefined =>
   typeof datetime === "string" && isIsoDate(datetime) ? parseServiceDate(datetime).getTime() : undefined;
 

@@ -4,8 +4,8 @@ import { boolean, datetime, decimal, integer, lazy, type SameShape, string } fro
 /**
  * One entry of the item catalog (the item master).
  *
- * Source: service interface, "Item object". Fields that the service adds later are kept in the value, but are not in the
- * type. IDs and part numbers are integers without a unit.
+ * Source: service interface, "Item object". Fields that the service adds later are kept in the value, but are not in
+ * the type. IDs and part numbers are integers without a unit.
  */
 export interface Item {
   /** Internal part number; assigned by the service, never changes. */

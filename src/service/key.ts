@@ -11,13 +11,13 @@ export function describeKeyProblem(key: string): string | undefined {
 /** A SKU or alias: a string that can be part of a URL. */
 export const skuInputSchema = () => withCheck(string(), describeKeyProblem);
 
-/** Equal for SKUs that identify the same item: in any Unicode form, without regard to case and to spaces around them. */
+/** Returns a form that is equal for all SKUs of one item: in NFC, in lower case, without surrounding spaces. */
 export const comparableSku = (sku: string) => sku.normalize("NFC").trim().toLowerCase().normalize("NFC");
 
-/** Characters that nobody sees, or takes for a space. */
+/** Invisible characters, and characters that look like a space. */
 const INVISIBLE_PATTERN = /(?! )[\s\u0085\p{Z}\p{Cf}\u115f\u1160\u3164\uffa0]/u;
 
-/** Why a SKU looks like another one; `undefined` if it does not. Such an item could be neither renamed nor deleted. */
+/** Describes spaces by which a SKU only looks like another SKU. Such an item could be neither renamed nor deleted. */
 export function describeSkuSpaces(sku: string): string | undefined {
   if (sku !== sku.trim()) return `must not begin or end with a space, as "${sku}" does`;
   const [invisible] = INVISIBLE_PATTERN.exec(sku) ?? [];

@@ -49,7 +49,7 @@ export interface InventoryListParams extends ListParams {
   wid?: number | undefined;
 }
 
-/** The parameters of a list that has none of its own. */
+/** The parameters that all lists have. */
 export const listParamsSchema = /* @__PURE__ */ lazy(() =>
   z
     .strictObject({

@@ -51,7 +51,7 @@ export interface Lot {
 /** A lot with less than this quantity counts as empty: a service may compute in floating point. */
 export const DUST = 1e-9;
 
-/** Whether a lot is in stock: not shipped, not inactive and not empty. A service that does not conform may leave out fields. */
+/** Whether a lot is in stock: not shipped, not inactive and not empty. A response may lack fields. */
 export const isInStock = ({ active, shipped, units }: Partial<Pick<Lot, "active" | "shipped" | "units">>): boolean =>
   active !== false && (shipped ?? null) === null && Math.abs(units ?? 0) > DUST;
 

@@ -4,7 +4,7 @@ import { createItemInputSchema } from "./item-input.js";
 import { skuInputSchema } from "./key.js";
 import { issueInputSchema, moveInputSchema, receiveInputSchema } from "./transaction.js";
 
-// Single constants, since bundlers keep what reads a property when a module is loaded.
+// Separate constants: a bundler keeps unused code that reads a property, such as `PERMISSIONS.itemMasterList`.
 const ITEM_MASTER_LIST = 11;
 const CREATE_MODIFY_ITEM = 116;
 const POSITIVE_ADJUSTMENT = 95;
@@ -41,10 +41,10 @@ export const READS = {
   listStockLevelsOfWarehouse: { method: "GET", path: "/Inventory/StockLevels/{wid}", permission: ITEM_MASTER_LIST },
 } as const satisfies Readonly<Record<string, Operation>>;
 
-/** The writes, each with the schema of what identifies and changes its record. */
+/** The writes, each with the schema of its input. */
 export const WRITES = {
   create: { method: "POST", path: ITEMS_PATH, permission: CREATE_MODIFY_ITEM, input: createItemInputSchema },
-  // The same fields: the SKU and what to change.
+  // An update has the fields of a create: the SKU and the new values.
   update: { method: "PUT", path: ITEMS_PATH, permission: CREATE_MODIFY_ITEM, input: createItemInputSchema },
   discontinue: {
     method: "DELETE",
@@ -69,7 +69,7 @@ export const WRITES = {
 
 export const TOKEN_REQUEST = { method: "POST", path: "/Token" } as const;
 
-/** The paths of the document, those without a parameter first: `/Item/All` is not an item. */
+/** Returns the documented paths. Paths without a parameter come first: `/Item/All` is not an item. */
 export const documentedPaths = (): string[] =>
   [...new Set([TOKEN_REQUEST, ...Object.values(READS), ...Object.values(WRITES)].map(({ path }) => path))].sort(
     (one, next) => Number(one.includes("{")) - Number(next.includes("{")),

@@ -4,8 +4,8 @@ import { isObject } from "../shared/unknown.js";
 const isBlank = (value: unknown) => value === "" || value === null || value === undefined;
 
 /**
- * Whether a field has the value that is wanted, or that was sent: strings are compared exactly, numbers as numbers, objects
- * without regard to the order of their members. An empty string is the same as `null`; a number and a text are never the same.
+ * Whether two values of a field are equal. Strings are compared exactly, objects without regard to the order of their
+ * members. An empty string equals `null` and `undefined`. A number never equals a string.
  */
 export function isSameValue(one: unknown, other: unknown): boolean {
   if (isBlank(one) || isBlank(other)) return isBlank(one) && isBlank(other);

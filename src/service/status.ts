@@ -1,5 +1,5 @@
 /*
- * Says what a status means. Every room asks here.
+ * What an HTTP status means. All rooms use these functions.
  *
  *                     transient   passing   lasting   may refuse    refusal of   refuses credentials
  *                                                     a parameter   one write    (POST /Token)
@@ -25,10 +25,10 @@ export const isPassingStatus = (status: number): boolean =>
 /** The same request will be refused again. */
 export const isLastingStatus = (status: number): boolean => status >= 400 && status < 500 && !isPassingStatus(status);
 
-/** A service that can list its records may respond with this status to a parameter, such as `modifiedSince`. */
+/** A service that can list its records may refuse a parameter, such as `modifiedSince`, with this status. */
 export const mayRefuseParameter = (status: number): boolean => status === 400 || status >= 500;
 
-/** The service refuses this one write, if the body is the service's own. A 403 has a reason, see `PermissionError`. */
+/** The service refuses this one write, if the body comes from the service. For a 403, see `PermissionError`. */
 export const isRefusalStatus = (status: number): boolean => [400, 404, 409, 422].includes(status);
 
 /** The response to a token request refuses the credentials. */

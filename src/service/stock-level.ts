@@ -9,7 +9,7 @@ import { decimal, integer, lazy, type SameShape } from "../shared/schema.js";
 export interface StockLevel {
   /** Item part number. */
   partNo: number;
-  /** `inStock - onHold - committed - packed`, in the item's unit of measure (`uOM`), like all quantities of a stock level. */
+  /** `inStock - onHold - committed - packed`, in the item's unit of measure (`uOM`), like the quantities below. */
   available: number;
   /** Quantity physically in the warehouse, in the item's unit of measure. */
   inStock: number;

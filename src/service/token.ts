@@ -8,8 +8,8 @@ export const isAccessToken = (value: unknown): value is string =>
   typeof value === "string" && ACCESS_TOKEN_PATTERN.test(value);
 
 /**
- * The response of the token endpoint. Only the token itself is required, and must be usable in a header. `expires_in` is
- * read leniently, see `parseTokenLifetimeMs`.
+ * The response of the token endpoint. Only the token itself is required, and must be usable in a header. `expires_in`
+ * is read leniently, see `parseTokenLifetimeMs`.
  */
 export const tokenResponseSchema = /* @__PURE__ */ lazy(() =>
   z.object({

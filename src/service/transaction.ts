@@ -27,8 +27,8 @@ interface Adjustment extends ItemQuantity {
   /**
    * Reason code of the adjustment.
    *
-   * Why the stock changes, for example a purchase or a correction. Each service has its own codes and documents none: ask
-   * its administrator. Any integer is sent.
+   * Why the stock changes, for example a purchase or a correction. Each service has its own codes and documents none:
+   * ask its administrator. Any integer is sent.
    */
   reasonCode: number;
   /** Notes. */
@@ -52,8 +52,8 @@ export interface ReceiveInput extends Adjustment {
   /**
    * Expiration date.
    *
-   * Best a string such as `"2027-03-31"`, which is sent unchanged. A `Date` is sent in UTC, so midnight in your time zone
-   * can become the day before.
+   * Best a string such as `"2027-03-31"`, which is sent unchanged. A `Date` is sent in UTC, so midnight in your time
+   * zone can become the day before.
    */
   expires?: Date | string | undefined;
   /** Vendor or supplier ID. */

@@ -12,7 +12,7 @@ export type SqlQuery = (sql: string, values?: readonly SqlValue[]) => Promise<Sq
 
 /** How a transaction is run. */
 export interface TransactionOptions {
-  /** Whether the transaction only reads. Then it takes no lock that a writer needs, and its errors speak of reading. */
+  /** Whether the transaction only reads: it takes no lock that a writer needs, and its errors mention no changes. */
   reads?: boolean | undefined;
   /**
    * How long one command may take on a server, in ms.
@@ -24,8 +24,8 @@ export interface TransactionOptions {
 }
 
 /**
- * A database of SQLite or PostgreSQL. Commands are written once, in the SQL that both understand: `RETURNING`, `ON CONFLICT`,
- * rows of `VALUES`, lists of placeholders. `kind` decides what differs.
+ * A database of SQLite or PostgreSQL. Commands are written once, in the SQL that both understand, with `RETURNING`,
+ * `ON CONFLICT`, rows of `VALUES` and lists of placeholders. `kind` decides what differs.
  */
 export interface SqlDatabase {
   readonly kind: "sqlite" | "postgres";

@@ -1,6 +1,6 @@
 import { quoteName } from "./database.js";
 
-/** A type of a column. `json` is stored as the string that was written, `time` in ISO 8601, `key` compares by code points. */
+/** A type of a column. `json` is stored as it was written, `time` in ISO 8601; `key` compares by code points. */
 export type SqlType = "integer" | "decimal" | "text" | "boolean" | "json" | "time" | "key" | "sequence";
 
 /** The differences between the SQL of the two databases. */

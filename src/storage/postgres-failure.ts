@@ -21,10 +21,10 @@ const ENDED: readonly string[] = ["57P01", "57P02", "ECONNRESET", "EPIPE"];
 const isEnded = (error: unknown): boolean =>
   ENDED.includes(String(fieldOf(error, "code"))) || /^Connection terminated/.test(messageOf(error));
 
-/** Codes of an address, or of the file of a socket, on which no server listens. */
+/** Codes for an address or a socket file on which no server listens. */
 const NO_SERVER_CODES: readonly string[] = ["ECONNREFUSED", "ENOENT"];
 
-/** Returns why there is no connection, if a later attempt may succeed: the server is starting, or there is no server. */
+/** Returns why there is no connection, if a later attempt may succeed: the server is starting, or it is absent. */
 export function absenceOf(error: unknown): "starting" | "absent" | undefined {
   const code = String(fieldOf(error, "code"));
   if (code === "57P03") return "starting";

@@ -8,9 +8,7 @@ import { parseUrl } from "../shared/url.js";
 import { quoteName, type SqlDatabase, type SqlQuery } from "./database.js";
 import { createStorageError } from "./storage-failure.js";
 
-/*
- * Where the tables are in PostgreSQL: the connection that the caller gives, and the schema.
- */
+/* Where the tables are in PostgreSQL: the connection that the caller passes, and the schema. */
 
 /** A query as `pg` takes it. */
 export interface PostgresQuery {
@@ -43,8 +41,8 @@ export const isPostgresPool = (value: unknown): value is Pool =>
   isQueryable(value) && "connect" in value && "totalCount" in value;
 
 /**
- * @throws ConfigurationError for a connection with `binary: true`: `pg` decodes binary values as UTF-8, which alters numbers.
- * A query cannot switch the option off.
+ * @throws ConfigurationError for a connection with `binary: true`: `pg` decodes binary values as UTF-8, which alters
+ * numbers. A query cannot switch the option off.
  */
 export function assertReadsText(client: PostgresQueryable): void {
   if (fieldOf(client, "binary") !== true) return;
@@ -54,8 +52,8 @@ export function assertReadsText(client: PostgresQueryable): void {
 }
 
 /**
- * Whether a password can only be in the part of the address that messages leave out. The driver accepts any string, and quotes
- * parts of it in its errors.
+ * Whether the text is an address in which a password can only stand where messages omit it. The driver accepts any
+ * text, and quotes parts of it in its errors.
  */
 function isAddress(text: string): boolean {
   if (/^\/[^/]/.test(text)) return !text.includes("@");
@@ -98,7 +96,7 @@ export function addressOf({ connectionString, pool }: PostgresSource): string {
   return address ? address.host + address.pathname : "(an address that is not a URL)";
 }
 
-/** The database that the caller gives: exactly one of the two members is set. */
+/** The database that the caller passes: exactly one of the two members is set. */
 export interface PostgresSource {
   /** Address of the database, for a pool of its own. */
   connectionString?: string | undefined;
@@ -115,8 +113,8 @@ const ORDINARY_SCHEMAS = ["", "$user", "public"];
  * Returns the schema for the tables: the given one, or `stocklot`.
  *
  * @param table The name of one of the tables.
- * @throws ConfigurationError if no schema is given and the `search_path` begins with the schema of a tenant, or if the database
- * cannot store all characters.
+ * @throws ConfigurationError if no schema is given and the `search_path` begins with the schema of a tenant, or if the
+ * database cannot store all characters.
  * @throws StorageError with the statement to run, if the user may not use the schema.
  */
 export async function usableSchema(
@@ -155,9 +153,9 @@ export function assertOrdinaryPath(searchPath: string): void {
 }
 
 /**
- * Creates the schema if it does not exist. Processes that start at the same time with the same `lock` continue one by one.
+ * Creates the schema if it does not exist. Processes that start at the same time with one `lock` continue one by one.
  *
- * @throws StorageError with the statement to run, if the user may not create the schema, or may not create tables in it.
+ * @throws StorageError with the statement to run, if the user may not create the schema or its tables.
  */
 export async function createSchema(database: SqlDatabase, run: SqlQuery, schema: string, lock: string): Promise<void> {
   await run("SELECT pg_advisory_xact_lock(hashtext($1))", [lock]);

@@ -24,20 +24,16 @@ import {
 
 const TEXT_TYPES: PostgresQuery["types"] = { getTypeParser: () => String };
 
-/**
- * How often a transaction is tried if it stored nothing and failed because of another transaction or the connection.
- */
+/** How often a transaction is tried if it fails without an effect, because of a conflict or the connection. */
 const MAX_TRANSACTION_ATTEMPTS = 3;
 const MAX_CONNECTIONS = 4;
 /** How often an idle TCP connection is probed, so that firewalls do not forget it, in ms. */
 const TCP_KEEP_ALIVE_MS = 10_000;
 /** Time limit of one command, in ms. */
 const COMMAND_TIMEOUT_MS = 60_000;
-/** How much longer than the server this process waits for a command, in ms, so that the server's own error arrives first. */
+/** How much longer than the server this process waits for a command, in ms: the server's error should arrive first. */
 const REPLY_TIMEOUT_MARGIN_MS = 5_000;
-/**
- * How long a restarting server may be absent, in ms. The limit is short, because a wrong address never gets a server.
- */
+/** How long a restarting server may be absent, in ms. Short, because no server ever starts at a wrong address. */
 const ABSENT_WAIT_MS = 2_000;
 /** The delay before the next attempt to connect to a server that is absent or starting, in ms. */
 const START_RETRY_MS = 250;
@@ -57,10 +53,11 @@ export interface PostgresOptions extends PostgresSource {
 }
 
 /**
- * A PostgreSQL database. Failures are `StorageError`s. Every wait has a limit: for a connection, a lock, a slow command, or a
- * network that does not respond. Settings belong to a transaction, not to the session, so that a pooler such as pgbouncer can
- * be used. When a transaction resolves, its commit is on the disk of the server, whatever `synchronous_commit` the
- * database has. If a policy would hide rows, the server reports an error instead (`row_security = off`).
+ * A PostgreSQL database. Failures are `StorageError`s. Every wait has a limit: for a connection, a lock, a slow
+ * command, or a network that does not respond. Settings belong to a transaction, not to the session, so that a pooler
+ * such as pgbouncer can be used. When a transaction resolves, its commit is on the disk of the server, whatever
+ * `synchronous_commit` the database has. If a policy would hide rows, the server reports an error instead
+ * (`row_security = off`).
  */
 export class PostgresDatabase implements SqlDatabase {
   readonly kind = "postgres";
@@ -68,10 +65,7 @@ export class PostgresDatabase implements SqlDatabase {
   readonly #options: PostgresOptions & { waitMs: number };
   #ownPool: Promise<Pool> | undefined;
   readonly #sockets = new Set<Socket>();
-  /**
-   * Ignores errors of idle connections. Each object has a listener of its own, because several objects may use the same
-   * pool.
-   */
+  /** Ignores errors of idle connections. Each object has its own listener: several objects may use the same pool. */
   readonly #ignorePoolError = () => {};
 
   constructor(options: PostgresOptions) {
@@ -111,7 +105,7 @@ export class PostgresDatabase implements SqlDatabase {
     return new Connection(client, this.location, { reads: false, timeoutMs: COMMAND_TIMEOUT_MS }).query;
   }
 
-  /** Closes the own pool, including connections whose network is silent. The next command opens another pool. */
+  /** Closes this object's own pool, also connections whose network is silent. The next command opens a new pool. */
   async close(): Promise<void> {
     const pool = this.#ownPool;
     this.#ownPool = undefined;
@@ -162,7 +156,7 @@ export class PostgresDatabase implements SqlDatabase {
     const pool = await this.#pool();
     const connecting = new Promise<PoolClient>((resolve, reject) =>
       pool.connect((error, client) => {
-        // The connection may end, which is an event, before the promise is handled.
+        // If the connection ends before the promise is handled, an event without a listener would end the process.
         client?.on("error", ignoreError);
         if (client) resolve(client);
         else reject(error);
@@ -226,7 +220,7 @@ async function openPool(
 }
 
 class Connection {
-  /** True if the connection has failed, or if nobody waits for its reply any more: it cannot be used again. */
+  /** Whether the connection cannot be used again: it has failed, or nobody waits for its reply any more. */
   isLost = false;
 
   constructor(
@@ -255,7 +249,7 @@ class Connection {
   }
 }
 
-/** A lost connection emits an event besides failing its command. Without a listener, the event would end the process. */
+/** A lost connection fails its command and emits an event. Without a listener, the event would end the process. */
 const ignoreError = () => {};
 
 /** Returns the two ends of a wait: its time limit, and the signal's abort. */

@@ -18,8 +18,9 @@ interface StoredThing {
 }
 
 /**
- * Throws a `ConfigurationError` unless the recorded service is that of the client: with the same address and client ID, or with
- * the same `serviceId`, if the caller has set one. A copy shows what one client may see, so it always needs the same client ID.
+ * Throws a `ConfigurationError` unless the recorded service is the client's service: it has the same address and client
+ * ID, or the `serviceId` that the caller has set. A copy always needs the same client ID, because it shows what that
+ * client may see.
  */
 export function assertSameAccount({ method, noun }: StoredThing, recorded: ServiceAccount, own: ServiceAccount): void {
   const isCopy = noun === "copy";

@@ -19,7 +19,7 @@ export const sqlitePathSchema = () =>
 /** How long SQLite itself waits for a lock, in ms. This wait blocks the event loop. */
 const BUSY_TIMEOUT_MS = 5;
 
-/** The longest delay between two attempts to get a lock, in ms. Delays are random, so that two processes do not keep in step. */
+/** The longest delay between two attempts to get a lock, in ms. Random delays keep processes from waiting in step. */
 const MAX_RETRY_DELAY_MS = 40;
 
 export interface SqliteOptions {
@@ -37,8 +37,8 @@ export interface SqliteOptions {
 }
 
 /**
- * Opens a database with a write-ahead log, so that others can read while this process writes. A commit waits until it is on
- * the disk. SQLite works synchronously: between two commands the event loop gets its turn.
+ * Opens a database with a write-ahead log, so that others can read while this process writes. A commit waits until it
+ * is on the disk. SQLite works synchronously: between two commands the event loop gets its turn.
  *
  * @throws StorageError if the file cannot be opened, or is locked for too long.
  * @throws ConfigurationError if there is no driver.
@@ -107,7 +107,7 @@ export async function openSqlite(options: SqliteOptions, signal?: AbortSignal): 
       await last;
       const file = opened?.file;
       try {
-        // The file alone is then the database. If this fails, the log stays, with all its data.
+        // Moves the log into the file. If this fails, the log stays, with all its data.
         if (!readOnly) file?.exec("PRAGMA wal_checkpoint(TRUNCATE)");
       } catch {
       } finally {
@@ -124,12 +124,12 @@ interface OpenedFile {
   isUnchanged(): boolean;
 }
 
-/** Where a file is opened from. */
+/** How a file is opened. */
 interface Source {
   driver: SqliteDriver;
   /** The address with which SQLite reads only the file itself. It is safe only while nobody writes to the file. */
   address: string;
-  /** Returns a value that differs after every write to the file; `undefined` if there is no file, or if it has a log. */
+  /** Returns a value that differs after every write to the file; `undefined` without a file, or if it has a log. */
   stamp(): string | undefined;
 }
 
@@ -140,8 +140,8 @@ function openFile({ driver, address, stamp }: Source, options: SqliteOptions): O
   try {
     return openedFile(openWith(driver, path, options), () => true);
   } catch (error) {
-    // A user who may not write into the folder cannot create the files that readers and writers share. If there is no log,
-    // nobody writes, and the file alone is the database.
+    // Without the right to write into the folder, SQLite cannot create the files that readers and writers share. If
+    // there is no log, nobody writes, and the file alone is the database.
     const isDenied = [SQLITE_CANTOPEN, SQLITE_READONLY].includes(resultCodeOf(error) ?? 0);
     if (!isDenied || before === undefined || stamp() !== before) throw error;
     const file = openWith(driver, address, options);

@@ -8,7 +8,7 @@ export function createStorageError(
   advice: { reads: boolean; text: string },
 ): StorageError {
   const { location, mayBeStored, cause } = init;
-  // If several addresses have failed, the message is empty.
+  // The driver's message is empty if several addresses have failed.
   const happened = messageOf(cause).replace(/\.$/, "") || String(fieldOf(cause, "code"));
   const effect = mayBeStored ? " The change may or may not have been stored." : " The change was not stored.";
   const message = `${storage} ${location}: ${happened}.${advice.reads ? "" : effect} ${advice.text}`;
@@ -18,18 +18,18 @@ export function createStorageError(
   return error;
 }
 
-/** How a database rejects a command: most likely again (`lasting`), or for a reason that may end, such as a full disk. */
+/** How a database rejects a command: `lasting` (most likely again), or `passing` (for example, the disk is full). */
 export type Rejection = "lasting" | "passing";
 
-/** The rejection of each error. The error itself does not show the details that identify it. */
+/** The kind of rejection of each error. The error itself does not keep the details of its cause. */
 const rejections = new WeakMap<object, Rejection>();
 
-/** A command that the database has accepted without doing what the command says. */
+/** The database has accepted a command without doing what the command says. */
 class IneffectiveCommand extends Error {}
 
 /**
- * Returns the error for a command that was accepted but stored, changed or removed fewer rows than it must. No other process
- * has changed the rows meanwhile, so a trigger or a rule has prevented it.
+ * Returns the error for a command that was accepted but stored, changed or removed fewer rows than it must. No other
+ * process has changed the rows meanwhile, so a trigger or a rule has prevented it.
  */
 export function ineffectiveCommand(
   { kind, location }: { kind: "sqlite" | "postgres"; location: string },
@@ -45,12 +45,12 @@ export function ineffectiveCommand(
   );
 }
 
-/** Conditions that end by themselves: locks, conflicts, resources, a server that starts, ends or is not the primary server. */
+/** Conditions that may end: locks, conflicts, resources, a server that starts, ends or is not the primary server. */
 const PASSING_STATES = /^(?:08|25006|40|53|55|57|58|XX)/;
 /** Passing failures in which the server works but rejects this command. */
 const WORKING_STATES = /^(?:40|53|55|57014|58|XX)/;
 
-/** Results of SQLite that last: no right (3, 8, 23), a damaged file (11, 26), a constraint or a trigger (19), a wrong command (1). */
+/** Lasting results of SQLite: wrong command (1), no right (3, 8, 23), damaged (11, 26), constraint or trigger (19). */
 const LASTING_RESULTS: readonly number[] = [1, 3, 8, 11, 19, 23, 26];
 /** Results of SQLite that may end by themselves: a disk error (10), and a full disk (13). */
 const PASSING_RESULTS: readonly number[] = [10, 13];

@@ -17,7 +17,7 @@ export interface RowsUpdate {
   row?: SqlFields;
   /** The columns to return from each changed row. */
   returning?: string;
-  /** Whether several rows may be selected. After the update, the condition then selects none. By default, at most one row is. */
+  /** Whether the condition selects several rows, and none after the update. By default, it selects at most one row. */
   all?: boolean;
 }
 
@@ -25,7 +25,8 @@ export interface RowsUpdate {
 const MAX_UPDATE_ATTEMPTS = 2;
 
 /**
- * Changes the rows that the condition selects, and reads them again. Returns the changed rows; none if no row was selected.
+ * Changes the rows that the condition selects, and reads them again. Returns the changed rows; none if no row was
+ * selected.
  *
  * @throws StorageError if selected rows do not show the change when they are read again. Without this error, a caller
  * would conclude that another process was faster, and would retry for ever.

@@ -1,15 +1,15 @@
 import { ApiError, OutcomeUnknownError, PermissionError } from "../client/index.js";
 import { isRefusal } from "./refusal.js";
 
-/** If this many different items fail in a row with the same status, the reason is most likely not in the items. */
+/** If this many different items fail in a row with the same status, the items are most likely not the reason. */
 const MAX_FAILURES = 5;
 
-/** Counts different items whose writes failed in a row with one status. A refusal by the service counts only if it is a 403. */
+/** Counts different items whose writes failed in a row with one status. If the service refuses, only a 403 counts. */
 export class FailuresInARow {
   #status: number | undefined;
   readonly #items = new Set<string>();
 
-  /** Adds the end of a write for an item: its error, or `undefined`. Returns true if nothing more should be sent. */
+  /** Adds the result of an item's write: its error, or `undefined`. Returns true if nothing more should be sent. */
   add(item: string, error: unknown): boolean {
     const status = failureStatus(error);
     if (status !== this.#status) this.#items.clear();

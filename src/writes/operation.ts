@@ -14,7 +14,7 @@ export type OutboxOperation = "receive" | "move" | "issue" | "create" | "update"
 
 export const OUTBOX_OPERATIONS = ["receive", "move", "issue", "create", "update", "discontinue"] as const;
 
-/** Whether a second, identical write changes nothing, unless somebody else has written in between. */
+/** Whether a second identical write changes nothing, unless somebody else has written in between. */
 export const isIdempotent = (operation: OutboxOperation) => operation === "update" || operation === "discontinue";
 
 /** The item to discontinue or to update. */

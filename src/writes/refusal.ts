@@ -19,14 +19,14 @@ export function concernsAllWrites(error: unknown): boolean {
 
 const PERMISSION_REASONS: readonly string[] = ["insufficient-permissions", "warehouse-out-of-scope"];
 
-/** Whether the service itself refuses this write alone. A proxy's error page, or a read-only account, concerns all writes. */
+/** Whether the service itself refuses this one write. A proxy's error page or a read-only account concerns them all. */
 export function isRefusal(error: unknown): boolean {
   if (!(error instanceof ApiError) || !isServiceError(error)) return false;
   if (error instanceof PermissionError) return PERMISSION_REASONS.includes(error.reason);
   return isRefusalStatus(error.status);
 }
 
-/** Whether a look-up will fail again in the same way, so that nobody can find out what became of the write. */
+/** Whether a look-up would fail again in the same way, so that it cannot find out what became of the write. */
 export function isLastingRefusal(error: unknown): boolean {
   if (error instanceof ResponseValidationError || error instanceof InputValidationError) return true;
   if (!(error instanceof ApiError) || !isServiceError(error) || concernsAllWrites(error)) return false;

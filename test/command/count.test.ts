@@ -150,7 +150,7 @@ describe("stocklot count", () => {
       expect(await plan(printed.replace(was, is))).toMatchObject({
         code: 2,
         err: expect.stringContaining(
-          `saved.csv: line 2: ${column}: is "${is}", but in the sheet that was printed ${column} was "${was}"`,
+          `saved.csv: line 2: ${column}: is "${is}", but in the printed sheet ${column} was "${was}"`,
         ),
       });
   });
@@ -165,7 +165,7 @@ describe("stocklot count", () => {
     const parts = await plan("--recount", recount);
     expect(parts.out).toContain("+ 0 receive  - 1 issue  = 0 unchanged  ! 3 blocked");
     expect(parts.out).toContain("another group of the item is blocked (bin R-10)");
-    expect(parts.out).toContain(`it was counted twice: 9 in ${one}, 8 in ${two}`);
+    expect(parts.out).toContain(`the group was counted twice: 9 in ${one}, 8 in ${two}`);
     expect(readFileSync(recount, "utf8").split("\r\n").slice(1)).toEqual([
       ",A,item A,,EA,1,,bhptc",
       "R-10,A,item A,,EA,7.5,,xttrp",

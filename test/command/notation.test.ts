@@ -67,7 +67,7 @@ describe("keys in another notation", () => {
     const [label, cut] = ["1234567890123456789", "1234567890123450000"];
     const keys = new Notations<number>(areCut([cut, "17"]));
     keys.add(cut, 2);
-    expect(keys.alike(label)).toEqual([expect.objectContaining({ text: cut, of: 2 })]);
+    expect(keys.alike(label)).toEqual([expect.objectContaining({ text: cut, named: 2 })]);
     expect([areCut([cut, label]), areCut(["17"]), areCut([])]).toEqual([false, false, false]);
   });
 

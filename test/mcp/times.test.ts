@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { TIMES } from "../../src/mcp/room.js";
+import { TIMES } from "../../src/mcp/parts.js";
 import { createSandbox, type FaultRule } from "../../src/sandbox/index.js";
 import { type Assistant, type accepts, assistant, REVISIONS, type Setting } from "./support/assistant.js";
 import { usePlaces } from "./support/places.js";

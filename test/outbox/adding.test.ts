@@ -129,6 +129,21 @@ describe("add", () => {
 });
 
 describe("entries", () => {
+  it("of large calls come in the order of the calls, also if a call between them fails", async () => {
+    const outbox = createWorld().createOutbox();
+    const entriesOf = (name: string, count: number) =>
+      Array.from({ length: count }, (_, index) => receipt(`${name}${index}`));
+    const [first, wrong, last] = [
+      outbox.addMany(entriesOf("a", 4_000)),
+      outbox.addMany([receipt("b", { units: -1 }), ...entriesOf("b", 200)]),
+      outbox.addMany(entriesOf("c", 101)),
+    ];
+    await expect(wrong).rejects.toBeInstanceOf(InputValidationError);
+    await Promise.all([first, last]);
+    const keys = (await allOf(outbox.entries())).map(({ key }) => key);
+    expect([keys[0], keys[4_000], keys.length]).toEqual(["a0", "c0", 4_101]);
+  });
+
   it("come in the order added, all or those in a state", async () => {
     const outbox = createWorld().createOutbox();
     const keys = Array.from({ length: 1_201 }, (_, index) => `k${index}`);

@@ -29,9 +29,9 @@ describe("the part number of a row", () => {
     }));
     expect(await issuesOf(one, changed)).toEqual([
       expect.stringMatching(
-        /^0\.partNo: "\d+" is that of the item "0017", not of "18": has a spreadsheet changed the SKU\?$/,
+        /^0\.partNo: "\d+" belongs to the item "0017", not to "18": has a spreadsheet changed the SKU\?$/,
       ),
-      expect.stringMatching(/^2\.partNo: "\d+" is that of the item "1E5", not of "100000"/),
+      expect.stringMatching(/^2\.partNo: "\d+" belongs to the item "1E5", not to "100000"/),
     ]);
     const swapped = rows.map((row) => ({
       ...row,
@@ -55,7 +55,7 @@ describe("the part number of a row", () => {
       { shortID: "A", partNo: null },
       { shortID: "B", partNo },
     ];
-    expect(await issuesOf(one, rows)).toEqual([expect.stringMatching(/^1\.partNo: .* is that of no item/)]);
+    expect(await issuesOf(one, rows)).toEqual([expect.stringMatching(/^1\.partNo: .* belongs to no item/)]);
   });
 
   it.each([[null], [undefined], [""]])("that is empty is none: %j", async (partNo) => {
@@ -72,7 +72,7 @@ describe("the part number of a row", () => {
     const rows = ["A", "B", "C"].map((shortID, index) => ({ shortID, partNo: 900_000 + index }));
     expect(await issuesOf(one, rows)).toEqual([
       expect.stringMatching(
-        /^desired: in all 3 rows, partNo is not that of the item \(row 0: 900000 is that of no item/,
+        /^desired: in all 3 rows, partNo is not the part number of the item \(row 0: 900000 belongs to no item/,
       ),
     ]);
   });

@@ -93,9 +93,9 @@ describe("the letters of a row", () => {
   });
 
   it.each([
-    ["itemID", { itemID: "17" }, 'itemID: is "17", but in the sheet that was printed itemID was "0017"'],
-    ["spot", { spot: "02. Jan" }, 'spot: is "02. Jan", but in the sheet that was printed spot was "1-2"'],
-    ["serial", { serial: "100000" }, 'serial: is "100000", but in the sheet that was printed serial was "1E5"'],
+    ["itemID", { itemID: "17" }, 'itemID: is "17", but in the printed sheet itemID was "0017"'],
+    ["spot", { spot: "02. Jan" }, 'spot: is "02. Jan", but in the printed sheet spot was "1-2"'],
+    ["serial", { serial: "100000" }, 'serial: is "100000", but in the printed sheet serial was "1E5"'],
     ["check", { check: "zzzzz" }, 'check: "zzzzz" are not the letters of 0017  bin 1-2, serial 1E5'],
   ])("name what was changed: %s", async (_, change, message) => {
     const printed = { itemID: "0017", spot: "1-2", serial: "1E5" };
@@ -121,7 +121,7 @@ describe("a row without letters", () => {
     const one = worldOf(printed, other);
     // The first row was rewritten, and the second one was not counted.
     await expect(plansOf(one, [other])).rejects.toThrow(
-      /\[0\]\.check: is missing.* it may have been .*, which is not counted\. Write the letters/,
+      /\[0\]\.check: is missing.* the row may have been .*, which is not counted\. Write the letters/,
     );
     const letters = { check: checkOf(other) };
     expect((await plansOf(one, [{ ...other, ...letters }])).counts).toMatchObject({ issue: 1, notCounted: 1 });

@@ -296,13 +296,18 @@ export class RateLimiter {
     }
   }
 
-  /** Fails the waiting requests that must leave at least `leaveFree` slots free and cannot wait for `waitMs`. */
+  /**
+   * Fails the waiting requests that must leave at least `leaveFree` slots free and cannot wait for `waitMs`. A "low"
+   * request may get a slot earlier: once promoted, it only needs the slot of a "normal" request. If `leaveFree` is 0,
+   * for example during a pause, no rank gets a slot before `waitMs`.
+   */
   #failLate(waitMs: number, leaveFree = 0): void {
     const now = this.#clock.now();
-    const promotedMs = leaveFree > 0 ? this.#source.waitMs(this.#leaveFree(NORMAL)) : waitMs;
+    const normalMs = leaveFree > 0 ? this.#source.waitMs(this.#leaveFree(NORMAL)) : waitMs;
     const late = this.#queue.filter((waiter) => {
-      const promoted = Math.max(this.#promotedAt(waiter), now + promotedMs);
-      return waiter.waitsUntil < Math.min(now + waitMs, promoted) && this.#leaveFree(waiter.rank) >= leaveFree;
+      const slotAfterPromotion = Math.max(this.#promotedAt(waiter), now + normalMs);
+      const earliestSlot = Math.min(now + waitMs, slotAfterPromotion);
+      return waiter.waitsUntil < earliestSlot && this.#leaveFree(waiter.rank) >= leaveFree;
     });
     for (const waiter of late) this.#fail(waiter, new SlotTooLate(waitMs, this.#pauseEnd));
   }

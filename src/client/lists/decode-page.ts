@@ -5,10 +5,10 @@ import { fieldOf } from "../../shared/unknown.js";
 import type { ResponseContext, ResponseReader } from "../send/call.js";
 import {
   assertMatchesSchema,
+  castUnchecked,
   compileLazily,
   invalidResponseError,
   readJsonBody,
-  uncheckedAs,
   validateWithStandardSchema,
 } from "../send/response.js";
 import type { Page, PageRequest } from "./page.js";
@@ -49,7 +49,7 @@ export function createStandardPageReader<T>(
     const value: T[] = [];
     for (const [index, entry] of data.value.entries()) {
       value.push(
-        record ? await validateWithStandardSchema(record, entry, ["value", index], context) : uncheckedAs(entry),
+        record ? await validateWithStandardSchema(record, entry, ["value", index], context) : castUnchecked(entry),
       );
     }
     return replaceInvalidPageNumbers({ ...data, value }, request);

@@ -21,7 +21,7 @@ import type { Query } from "../send/payload.js";
 import { describePathProblem } from "../send/payload.js";
 import type { RequestOptions } from "../send/request-options.js";
 import type { Requester } from "../send/requester.js";
-import { createStandardJsonReader, readJsonBody, uncheckedAs } from "../send/response.js";
+import { castUnchecked, createStandardJsonReader, readJsonBody } from "../send/response.js";
 
 /** A request to an endpoint that has no method of its own. */
 export interface CustomRequest<T = unknown> {
@@ -103,7 +103,7 @@ const pageQuerySchema = /* @__PURE__ */ lazy(() =>
 
 /** Reads unchecked JSON; the response to a DELETE or a PUT may also have no body. */
 function createUncheckedJsonReader<T>(): ResponseReader<T> {
-  return (context) => uncheckedAs(context.response.body.length === 0 ? undefined : readJsonBody(context));
+  return (context) => castUnchecked(context.response.body.length === 0 ? undefined : readJsonBody(context));
 }
 
 /** `client.request`. */

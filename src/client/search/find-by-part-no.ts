@@ -146,7 +146,10 @@ interface Bound {
   number: number;
 }
 
-/** How many probes interpolation may waste compared with bisection. */
+/**
+ * How many probes interpolation may waste compared with bisection. The value was found by measuring: with it, any part
+ * number among 20,000 stock levels costs at most 12 requests, and ordinary ones about 4 (test/search/requests.test.ts).
+ */
 const SPARE_PROBES = 2.1;
 
 /**

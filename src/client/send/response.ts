@@ -74,16 +74,16 @@ export async function validateWithStandardSchema<T>(
   at: Issue["path"],
   context: ResponseContext,
 ): Promise<T> {
-  if (context.validation.mode === "off") return uncheckedAs(data);
+  if (context.validation.mode === "off") return castUnchecked(data);
   const validation = schema["~standard"].validate(data);
   const result = "then" in validation ? await untilAborted(context.call.lifetime, validation) : validation;
   if (!result.issues) return result.value;
   throwOrLogIssues(boundedIssues(result.issues, at), context);
-  return uncheckedAs(data);
+  return castUnchecked(data);
 }
 
-/** Casts data that the caller does not want to be validated. */
-export const uncheckedAs = <T>(data: unknown) => data as T;
+/** Casts data without a check: other code has validated the data or will, or the caller wants no validation. */
+export const castUnchecked = <T>(data: unknown) => data as T;
 
 const MAX_BODY_EXCERPT_LENGTH = 120;
 

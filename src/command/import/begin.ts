@@ -144,8 +144,8 @@ async function assertNotRewritten(
     problems.set(line, `line ${line}: the key "${value}" is "${other}" in another notation, ${whose}`);
   for (const { value, line } of keys.isEmpty ? [] : lines)
     for (const other of value === undefined ? [] : keys.alike(value))
-      if (!problems.has(other.of) && !problems.has(line))
-        describe(other.of, other.text, value ?? "", `the key of line ${line}`);
+      if (!problems.has(other.named) && !problems.has(line))
+        describe(other.named, other.text, value ?? "", `the key of line ${line}`);
   const store = await outbox.read(async (opened) => opened);
   for (const { line, value, stored } of await storedNotations(store, valuePrefix(deliveryName, keyColumn), keys))
     describe(line, value, stored, "the key of an earlier import");

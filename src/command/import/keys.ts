@@ -63,7 +63,7 @@ export async function storedNotations(
   for await (const { key } of store.keys(prefix)) {
     const stored = valueOfKey(key, prefix);
     if (stored === undefined) continue;
-    for (const { text: value, of: line } of keys.alike(stored)) found.push({ line, value, stored });
+    for (const { text: value, named: line } of keys.alike(stored)) found.push({ line, value, stored });
   }
   return found;
 }

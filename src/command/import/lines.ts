@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { uncheckedAs } from "../../client/for-add-ons.js";
+import { castUnchecked } from "../../client/for-add-ons.js";
 import { newEntry } from "../../outbox/for-rooms.js";
 import type { OutboxEntryInput, OutboxOptions } from "../../outbox/index.js";
 import { describeSkuSpaces } from "../../service/key.js";
@@ -74,7 +74,7 @@ function importedLine(
     if (earlier !== undefined) return [`the key "${key}" is that of line ${earlier}, too`];
     // Keys that contain the number of the line always differ.
     if (settings.keyColumn !== undefined) lineOfKey.set(key, line);
-    const entry = uncheckedAs<OutboxEntryInput>({ key, operation, input });
+    const entry = castUnchecked<OutboxEntryInput>({ key, operation, input });
     return { line, entry, inputHash, ...(value !== undefined && { value }) };
   } catch (error) {
     if (error instanceof CommandError) return [error.message];

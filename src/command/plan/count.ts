@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { Command } from "commander";
 import * as z from "zod";
-import { uncheckedAs } from "../../client/for-add-ons.js";
+import { castUnchecked } from "../../client/for-add-ons.js";
 import { planCountOfSheets } from "../../plan/for-rooms.js";
 import { type CountSnapshot, type PlanCountOptions, takeSnapshot } from "../../plan/index.js";
 import { type ConnectionFlags, connectionWords, withClient, withConnection } from "../connection.js";
@@ -108,11 +108,11 @@ async function planCountOf(snapshotPath: string, paths: string[], flags: CountPl
   if (repeated !== undefined) throw new CommandError(`${repeated} is given twice: each sheet is a count of its own.`);
   if (isDouble && paths.length < 2) throw new CommandError("--double needs two sheets or more.");
   // It is checked by planCount, and so are the rows when they are read.
-  const taken = uncheckedAs<CountSnapshot>(parseJsonFile(snapshotPath));
+  const taken = castUnchecked<CountSnapshot>(parseJsonFile(snapshotPath));
   const reasonCodes = { surplus, shortage };
   let blocked = 0;
   await showPlan(paths, flags, COUNTED_ROWS, async (rows, planning, places) => {
-    const counted = uncheckedAs<PlanCountOptions["counted"]>(rows);
+    const counted = castUnchecked<PlanCountOptions["counted"]>(rows);
     const sheetOf = (index: number) => paths.indexOf(places[index]?.path ?? "");
     const options = { ...planning, snapshot: taken, counted, reasonCodes, newGroups };
     const { plan, lots } = await planCountOfSheets(options, { names: paths, isDouble, sheetOf });

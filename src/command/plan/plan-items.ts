@@ -1,5 +1,5 @@
 import { Command, Option } from "commander";
-import { uncheckedAs } from "../../client/for-add-ons.js";
+import { castUnchecked } from "../../client/for-add-ons.js";
 import { type PlanItemsOptions, planItems } from "../../plan/index.js";
 import type { Item } from "../../service/item.js";
 import { WRITES } from "../../service/operations.js";
@@ -82,12 +82,12 @@ async function planItemsOf(path: string, flags: PlanFlags): Promise<void> {
   const options = {
     ...{ fields, absent, maxDiscontinuedShare, withStock },
     owns: owns && ((item: Item) => [...owns].every(([name, value]) => String(fieldOf(item, name)) === value)),
-    ignoreStoredForms: uncheckedAs<PlanItemsOptions["ignoreStoredForms"]>(storedForms),
+    ignoreStoredForms: castUnchecked<PlanItemsOptions["ignoreStoredForms"]>(storedForms),
   };
   const itemRows = { noun: "items", shape: WRITES.create.input().shape, required: ["shortID"], rowOf } as const;
   await showPlan([path], flags, itemRows, (rows, planning) =>
     // The rows are checked when they are read.
-    planItems({ ...options, ...planning, desired: uncheckedAs<PlanItemsOptions["desired"]>(rows) }),
+    planItems({ ...options, ...planning, desired: castUnchecked<PlanItemsOptions["desired"]>(rows) }),
   );
 }
 

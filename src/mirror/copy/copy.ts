@@ -168,6 +168,7 @@ WHERE ${field} > $1${warehouseCondition(list)} ORDER BY ${field} LIMIT ${NUMBERS
     await this.#commit([
       ...this.#deleteChanges(upTo),
       {
+        // `$1 = $2` is always true. Both commands get the same two values, and a command must use each of its values.
         sql: `UPDATE ${dialect.nameOf("mirror_status")} SET "changesFrom" = $1 WHERE "changesFrom" < $2`,
         unapplied: `SELECT 1 AS one FROM ${dialect.nameOf("mirror_status")} WHERE $1 = $2 AND "changesFrom" < $2`,
         rows: [[oldest, oldest]],

@@ -175,10 +175,12 @@ export class ListSync {
     const { reading } = await this.#read("increment", from);
     const missing = [...modified].filter((number) => !reading.numbers.has(number));
     if (missing.length === 0) return true;
-    // Records that were removed since the pass are rightly missing.
+    // A record that was removed since the pass is missing for a good reason. The number of removed records is what the
+    // list had at the pass, plus what was added since, minus what it has now. If enough records were removed to explain
+    // all missing ones, the increment proves nothing.
     const added = [...reading.numbers].filter((number) => !pass.numbers.has(number));
-    const removed = pass.numbers.size + pass.unlisted + added.length - (await this.#reader.count());
-    return removed >= missing.length ? null : false;
+    const removedCount = pass.numbers.size + pass.unlisted + added.length - (await this.#reader.count());
+    return removedCount >= missing.length ? null : false;
   }
 
   /** Reads the list, or the records that were modified since `modifiedSince`, and writes them to the copy. */

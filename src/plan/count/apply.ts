@@ -15,14 +15,13 @@ import { type BookLot, bookLotOf, type CountGroup, describeMovement, lotsByItem,
 import { readBookLots } from "./snapshot.js";
 
 /*
- * The corrections of a count are differences: a correction that is sent twice is booked twice, and no list shows an issue whose
- * response was lost. So they go through an outbox, item by item, while no other process sends:
+ * The corrections of a count are differences: a correction that is sent twice is booked twice, and no list shows an
+ * issue whose response was lost. So they go through an outbox, item by item, while no other process sends:
  *
- *   open     the open entries of the item in the outbox are sent or looked up. Entries that an earlier `apply` did not send are
- *            canceled
- *   read     the lots of the item are read. A group that has no entries yet is due if its lots are those of the plan, otherwise
- *            stale. All such groups are stale if the item still has an open entry, or if reading took more than ten minutes,
- *            twice. Five such slow items in a row end the call
+ *   open     open entries of the item are sent or looked up. Entries that an earlier `apply` did not send are canceled
+ *   read     the lots of the item are read. A group without entries is due if its lots are those of the plan, otherwise
+ *            stale. All groups without entries are stale if the item still has an open entry, or if two readings took
+ *            more than ten minutes each. Five items in a row with such slow readings end the call
  *   add      the writes of all due groups enter the outbox in one transaction. Only this sender may send them
  *   run      they are sent, at most ten minutes after the reading
  *   cancel   writes that could not be sent by then are canceled
@@ -36,7 +35,7 @@ import { readBookLots } from "./snapshot.js";
  *   canceled            canceled
  *   all applied         applied
  *
- * If the service does not sort lots, one reading of the whole warehouse serves all items that follow, until it is too old.
+ * If the service does not sort lots, one reading of the whole warehouse serves all later items, until it is too old.
  */
 
 /** The result of `plan.apply` for a stock count. Each group that is not applied has a reason. */
@@ -65,9 +64,9 @@ type CountApplyOptions = PlanApplyOptions & { outbox: Outbox };
 export const applyCountPlan = (content: CountPlanContent, options: CountApplyOptions): Promise<CountPlanReport> =>
   new CountApplication(content, options).apply();
 
-/** The lots of an item, and when they were read, by the monotonic clock. */
 interface LotReading {
   lots: readonly BookLot[];
+  /** When the reading began, by the monotonic clock. */
   readAt: number;
 }
 
@@ -78,9 +77,9 @@ class CountApplication {
   readonly #reader: BulkRequests;
   readonly #failures = new FailuresInARow();
   readonly #slowItems = new SlowItems();
-  /** Whether one reading of the warehouse serves all items, since the service does not sort lots. */
-  #isShared = false;
-  /** All lots of the warehouse, if they were read. */
+  /** Whether the whole warehouse is read, because the service does not sort lots. One reading then serves all items. */
+  #readsWarehouse = false;
+  /** The last reading of the whole warehouse: its lots by comparable SKU. */
   #warehouse: { lots: ReadonlyMap<string, readonly BookLot[]>; readAt: number } | undefined;
   readonly #report: Omit<CountPlanReport, "durationMs"> = {
     applied: 0,
@@ -116,7 +115,7 @@ class CountApplication {
     return { ...this.#report, durationMs: monotonicNowMs() - startedAt };
   }
 
-  /** Applies one item, or all that are left if one reading serves them. After a lost lock, the items that are left begin again. */
+  /** Applies the first item, or all items if one reading serves them. After a lost lock, `waiting` has the rest. */
   async #applyItems(waiting: CountChange[][], access: SenderAccess): Promise<void> {
     // Other processes may have sent something since the last reading.
     this.#warehouse = undefined;
@@ -125,8 +124,8 @@ class CountApplication {
       const stale = await this.#applyItem(groups, access);
       if (!stale) return;
       waiting.shift();
-      await this.#collect(groups, stale);
-    } while (waiting.length > 0 && this.#isShared && !access.signal.aborted);
+      await this.#addToReport(groups, stale);
+    } while (waiting.length > 0 && this.#readsWarehouse && !access.signal.aborted);
   }
 
   /** Returns why groups are stale; `undefined` if the lock was lost before anything was added. */
@@ -164,7 +163,7 @@ class CountApplication {
     return stale;
   }
 
-  async #collect(groups: readonly CountChange[], stale: ReadonlyMap<CountChange, string>): Promise<void> {
+  async #addToReport(groups: readonly CountChange[], stale: ReadonlyMap<CountChange, string>): Promise<void> {
     for (const group of groups) {
       const reason = stale.get(group);
       if (reason !== undefined) this.#report.stale.push({ ...countGroupOf(group), reason });
@@ -184,7 +183,7 @@ class CountApplication {
     return [...(await this.#options.outbox.read((store) => store.getMany(writes))).values()];
   }
 
-  /** Describes another write of the item that may still move its stock. */
+  /** Describes an entry of the item that may still move its stock; `undefined` if there is none. */
   async #openEntry(itemID: string): Promise<string | undefined> {
     for (const state of ["pending", "sending", "unknown"] as const)
       for await (const { key } of this.#options.outbox.entries({ item: itemID, state }))
@@ -193,32 +192,32 @@ class CountApplication {
   }
 
   /** Reads the lots of an item. Returns `undefined` if two readings took too long. */
-  async #readLotsInTime(itemID: string, isChanged: boolean): Promise<LotReading | undefined> {
-    for (const isOutdated of [isChanged, true]) {
+  async #readLotsInTime(itemID: string, isFirstOutdated: boolean): Promise<LotReading | undefined> {
+    for (const isOutdated of [isFirstOutdated, true]) {
       const reading = await this.#readLots(itemID, isOutdated);
       if (monotonicNowMs() - reading.readAt <= MAX_AGE_MS) return reading;
     }
     return undefined;
   }
 
-  /** Reads the lots of an item, or of the warehouse if the service does not sort. `isChanged`: the last reading is outdated. */
-  async #readLots(itemID: string, isChanged: boolean): Promise<LotReading> {
+  /** Reads the lots of an item. `isOutdated`: the last reading of the whole warehouse must not be used. */
+  async #readLots(itemID: string, isOutdated: boolean): Promise<LotReading> {
     const { client, options } = this.#reader;
     const { wid } = this.#content;
     let readAt = monotonicNowMs();
-    if (!this.#isShared) {
+    if (!this.#readsWarehouse) {
       try {
         const lots = await client.inventory.getLots(itemID, { wid }, { ...options, ifUnsorted: "error" });
         return { readAt, lots: lots.flatMap((lot) => bookLotOf(lot) ?? []) };
       } catch (error) {
         if (isNoSuchItem(error)) return { readAt, lots: [] };
         if (!(error instanceof PaginationError)) throw error;
-        this.#isShared = true;
+        this.#readsWarehouse = true;
         readAt = monotonicNowMs();
       }
     }
     const isOld = readAt - (this.#warehouse?.readAt ?? -Infinity) > MAX_AGE_MS * READ_AGAIN_SHARE;
-    if (isChanged || isOld) this.#warehouse = { readAt, lots: lotsByItem(await readBookLots(this.#reader, wid)) };
+    if (isOutdated || isOld) this.#warehouse = { readAt, lots: lotsByItem(await readBookLots(this.#reader, wid)) };
     return { readAt: this.#warehouse?.readAt ?? readAt, lots: this.#warehouse?.lots.get(comparableSku(itemID)) ?? [] };
   }
 

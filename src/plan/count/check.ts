@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import type { CountGroup } from "./group.js";
 
-/** Consonants only: a spreadsheet does not take such a word for a number, a date or a truth value. */
+/** Only consonants: a spreadsheet does not take a word of consonants for a number, a date or a truth value. */
 const LETTERS = "bcdfghjkmnpqrstvwxz";
 const LENGTH = 5;
 
 /**
- * Returns a few letters from item, bin and serial. The sheet shows them beside each row. If a spreadsheet rewrites the row
- * (`0017` becomes `17`), the letters no longer fit. A missing bin or serial counts as an empty text.
+ * Returns five letters that depend on item, bin and serial. The sheet shows them in each row. If a spreadsheet rewrites
+ * the row (`0017` becomes `17`), the letters no longer fit. A missing bin or serial counts as an empty text.
  */
 export function checkOf({ itemID, spot = "", serial = "" }: CountGroup): string {
   const hash = createHash("sha256")
@@ -16,6 +16,5 @@ export function checkOf({ itemID, spot = "", serial = "" }: CountGroup): string 
   return Array.from(hash.subarray(0, LENGTH), (byte) => LETTERS.charAt(byte % LETTERS.length)).join("");
 }
 
-/** Compares letters without regard to case and surrounding spaces. */
 export const isSameCheck = (one: string, other: string): boolean =>
   one.trim().toLowerCase() === other.trim().toLowerCase();

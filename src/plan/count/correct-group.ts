@@ -22,8 +22,8 @@ interface CorrectionSettings {
 }
 
 /**
- * Returns the correction of a group, or the reason why the group is blocked; `undefined` if no correction is needed. `level`: the
- * stock level of the item in the warehouse, if the service lists one.
+ * Returns the correction of a group, or the reason why the group is blocked; `undefined` if no correction is needed.
+ * `level`: the stock level of the item in the warehouse, if the service lists one.
  */
 export function correctGroup(
   group: DifferingGroup,
@@ -76,7 +76,7 @@ function commonProblems({ lots, itemLots }: DifferingGroup, item: Item, level: S
   return problems;
 }
 
-/** Returns the bin or the serial that is spelled otherwise in the lots: its other spelling would be a second bin. */
+/** Describes a bin or serial that the lots spell otherwise: the row's spelling would create a second bin. */
 export function misspellings({ spot, serial }: CountGroup, lots: readonly BookLot[]): string[] {
   return [
     ...otherSpelling("bin", spot, new Set(lots.map((lot) => lot.spot))),

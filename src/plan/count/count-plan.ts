@@ -33,8 +33,8 @@ function requestsForCount({ changes }: CountPlanContent): number {
 }
 
 /**
- * The receives and issues of a stock count. Created by `planCount` or `readPlan`. `JSON.stringify(plan)` is its document: a
- * person may review it, and another process may apply it.
+ * The receives and issues of a stock count. Created by `planCount` or `readPlan`. `JSON.stringify(plan)` is its
+ * document: a person may review it, and another process may apply it.
  * @experimental
  */
 export class CountPlan extends Plan<CountPlanCounts, CountChange, BlockedGroup> {
@@ -49,16 +49,17 @@ export class CountPlan extends Plan<CountPlanCounts, CountChange, BlockedGroup> 
   }
 
   /**
-   * Sends the writes, item by item, as the sender of the outbox. While another process sends, the call waits. The lots of each
-   * item are read right before. If they are no longer the lots of the plan, or if the outbox has an open entry of the item, its
-   * groups are `stale`. Writes are sent only while this call runs, at most ten minutes after the reading.
+   * Sends the writes, item by item, as the sender of the outbox. While another process sends, the call waits. Before
+   * the writes of an item, its lots are read. If they are no longer the lots of the plan, or if the outbox has an open
+   * entry of the item, its groups are `stale`. Writes are sent only during this call, at most ten minutes after the
+   * reading.
    *
-   * After a crash, apply the plan again with the same outbox. A group whose writes were added before is only reported. All
-   * writes of the warehouse must go through this one outbox.
+   * After a crash, apply the plan again with the same outbox. A group whose writes were added before is only reported.
+   * All writes of the warehouse must go through this one outbox.
    *
    * @throws ConfigurationError if the plan belongs to another service, or if the outbox has no client.
    * @throws InputValidationError if an option is wrong or missing.
-   * @throws what the client throws if a failure concerns all writes, such as a lost connection. Apply the plan again then.
+   * @throws what the client throws if a failure concerns all writes, such as a lost connection. Then apply again.
    * @throws the reason of the `signal`; a `DOMException` named `AbortError` if the outbox is closed.
    */
   async apply(options: CountPlanApplyOptions): Promise<CountPlanReport> {

@@ -24,9 +24,9 @@ export interface CountedRow {
   /** Quantity, at least 0, in the item's unit of measure. */
   counted: number;
   /**
-   * The letters that the sheet of `stocklot count snapshot` shows for item, bin and serial. If they do not fit the row, the row
-   * is wrong: a spreadsheet has rewritten it. They are required if a spreadsheet may have turned another group of the snapshot
-   * into this group, such as item `007` into item `7`, and no row of the same sheet counts that other group.
+   * The letters that the sheet of `stocklot count snapshot` shows for item, bin and serial. If they do not fit the row,
+   * a spreadsheet has rewritten the row, and it is wrong. They are required if a spreadsheet may have turned another
+   * group of the snapshot into this group, such as item `007` into `7`, and no row of the same sheet counts that group.
    * @default not checked
    */
   check?: string | null | undefined;
@@ -49,7 +49,7 @@ const rowSchema = /* @__PURE__ */ lazy(() =>
   }),
 );
 
-/** How rows are read, and what they are compared with. */
+/** The facts about the sheets and the snapshot with which rows are checked. */
 interface CountedSource {
   signal: AbortSignal | null | undefined;
   /** The lots of the snapshot. */
@@ -107,13 +107,13 @@ export async function readCountedRows(
 }
 
 const describeMissingCheck = (other: CountGroup) =>
-  `is missing, and a spreadsheet may have changed the row: it may have been ${describeGroup(other)}, which is not counted. Write the letters of the sheet that was printed, or count that group in the same sheet, too`;
+  `is missing, and a spreadsheet may have changed the row: the row may have been ${describeGroup(other)}, which is not counted. Write the letters of the printed sheet, or also count that group in the same sheet`;
 
 const withCheckOf = (group: Required<CountGroup>) => [checkOf(group), group] as const;
 
 const FIELDS = ["itemID", "spot", "serial"] as const;
 
-/** Describes a row whose letters do not fit, and what it was. Returns `undefined` if they fit, or if the row has no letters. */
+/** Describes a row whose letters do not fit, and the printed row; `undefined` if they fit, or if there are none. */
 function describeRewritten(
   row: CountGroup,
   check: string,
@@ -123,13 +123,13 @@ function describeRewritten(
   if (check.trim() === "" || isSameCheck(check, checkOf(row))) return undefined;
   const printed = groupOfCheck.get(check.trim().toLowerCase());
   if (!printed) {
-    const message = `"${check}" are not the letters of ${describeGroup(row)}. Write the row as it is in the sheet that was printed`;
+    const message = `"${check}" are not the letters of ${describeGroup(row)}. Write the row as it is in the printed sheet`;
     return { path: [index, "check"], message };
   }
   const changed = FIELDS.filter((field) => (row[field] ?? "") !== printed[field]);
   const was = changed.map((field) => `${field} was ${JSON.stringify(printed[field])}`).join(", ");
   const is = changed.map((field) => JSON.stringify(row[field] ?? "")).join(", ");
-  const message = `is ${is}, but in the sheet that was printed ${was}: a spreadsheet has changed it. Write it as it was`;
+  const message = `is ${is}, but in the printed sheet ${was}: a spreadsheet has changed the row. Write the row as it was printed`;
   return { path: [index, changed[0] ?? "check"], message };
 }
 

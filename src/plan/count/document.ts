@@ -49,13 +49,12 @@ export interface CountPlanCounts {
   /** Groups of the snapshot (lines of its sheet) that no row counts. They stay as they are. */
   notCounted: number;
   /**
-   * Record numbers since the snapshot, up to the highest known number, that no listed lot has. Their lots came and were used up,
-   * or left the client's warehouses. `null` if the service cannot list the lots that were modified since.
+   * Record numbers since the snapshot, up to the highest known number, that no listed lot has. Their lots came and were
+   * used up, or left the client's warehouses. `null` if the service cannot list the lots that were modified since.
    */
   missingRecNos: number | null;
 }
 
-/** The content of a count plan. */
 export interface CountPlanContent extends PlanHead<"count"> {
   /** Warehouse ID. */
   wid: number;

@@ -1,12 +1,12 @@
 import { Big } from "big.js";
-import { uncheckedAs } from "../../client/for-add-ons.js";
+import { castUnchecked } from "../../client/for-add-ons.js";
 import { serviceTimeMs } from "../../service/date.js";
 import { comparableSku } from "../../service/key.js";
 import { DUST, isInStock, type Lot } from "../../service/lot.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { groupBy } from "../group-by.js";
 
-/** Stock that is counted together: an item in one bin, or in all bins of the warehouse. */
+/** Stock that is counted together: an item in one bin or in all bins, with one serial or with all serials. */
 export interface CountGroup {
   /** SKU of the item. */
   itemID: string;
@@ -23,7 +23,6 @@ export function describeBins({ spot, serial }: Omit<CountGroup, "itemID">): stri
   return `${bin}${serials}`;
 }
 
-/** A group in words. */
 export const describeGroup = (group: CountGroup): string => `${group.itemID}  ${describeBins(group)}`;
 
 const BOOK_FIELDS = [
@@ -47,21 +46,20 @@ export type BookLot = Pick<Lot, (typeof BOOK_FIELDS)[number]>;
 const isSameField = (name: keyof BookLot, one: BookLot, other: BookLot): boolean =>
   name === "units" ? isSameQuantity(one.units, other.units) : (one[name] ?? "") === (other[name] ?? "");
 
-/** Returns the fields of a lot that is in stock; otherwise `undefined`. Fields that the service leaves out are empty. */
+/** Returns the fields of a lot; `undefined` if it is not in stock. Fields that the service leaves out get defaults. */
 export function bookLotOf(lot: Lot): BookLot | undefined {
   if (!isInStock(lot)) return undefined;
-  const fields = BOOK_FIELDS.map((name) => [name, lot[name] ?? fieldOf(LEFT_OUT, name)]);
-  return uncheckedAs<BookLot>(Object.fromEntries(fields));
+  const fields = BOOK_FIELDS.map((name) => [name, lot[name] ?? fieldOf(DEFAULTS, name)]);
+  return castUnchecked<BookLot>(Object.fromEntries(fields));
 }
 
 const EMPTY = { spot: "", received: "", serial: "", associate: "" };
-const LEFT_OUT = { ...EMPTY, serial2: null, rFIDTag: null, hold: false, jobID: 0 };
+const DEFAULTS = { ...EMPTY, serial2: null, rFIDTag: null, hold: false, jobID: 0 };
 
 /** Groups lots by the comparable SKU of their item. */
 export const lotsByItem = <L extends Pick<Lot, "shortID">>(lots: Iterable<L>): Map<string, L[]> =>
   groupBy(lots, ({ shortID }) => comparableSku(shortID));
 
-/** Whether a lot of the item belongs to the group. */
 export const isInGroup = ({ spot, serial }: CountGroup, lot: Pick<Lot, "spot" | "serial">): boolean =>
   (spot === undefined || (lot.spot ?? "") === spot) && (serial === undefined || (lot.serial ?? "") === serial);
 
@@ -73,7 +71,7 @@ export function lotsOfGroup(group: CountGroup, lots: readonly BookLot[] = []): B
 
 const receivedAt = ({ received }: BookLot): number => serviceTimeMs(received) ?? 0;
 
-/** The facts about a movement besides the lots before and after. */
+/** What is known about a movement besides the lots before and after it. */
 interface MovementFacts {
   wid: number;
   /** When the lots were read before: ISO 8601. */
@@ -82,7 +80,7 @@ interface MovementFacts {
   modified?: readonly Lot[];
 }
 
-/** Describes how the lots of a group have changed: which lot, where and when. Returns `undefined` if they are the same. */
+/** Describes how the lots of a group have changed: which lot, where and when; `undefined` if they have not. */
 export function describeMovement(
   before: readonly BookLot[],
   after: readonly BookLot[],
@@ -101,7 +99,7 @@ export function describeMovement(
       ),
   ];
   const [first] = modified;
-  // A lot was modified and looks as before.
+  // A lot may have been modified and look as before.
   if (changes.length === 0 && first) changes.push(describeModified(first));
   if (changes.length === 0) return undefined;
   const more = changes.length - MAX_NAMED_CHANGES;
@@ -131,13 +129,13 @@ function describeLotChange(before: BookLot, after: BookLot | undefined, modified
 const describeModified = (lot: Lot) =>
   `lot ${lot.recNo}, now in warehouse ${lot.wID}, ${binName(lot.spot)}, was modified${modifiedAt(lot)}`;
 
-/** Reads `modified`, which the document does not show in lots, though lists can be filtered by it. */
+/** Describes when a lot was modified. The document does not show the field `modified` in lots: it may be missing. */
 function modifiedAt(lot: Lot): string {
   const modified = fieldOf(lot, "modified");
   return typeof modified === "string" && modified !== "" ? ` at ${modified}` : "";
 }
 
-/** The share of a quantity up to which a difference does not count: a service may add in floating point. */
+/** The largest difference that does not count, as a share of the quantity: a service may add in floating point. */
 const TOLERANCE = 1e-13;
 
 export const sumOf = (records: readonly { units: number }[]): Big =>

@@ -3,8 +3,8 @@ import { Notations } from "../notation.js";
 import { type BookLot, type CountGroup, isInGroup, lotsByItem } from "./group.js";
 
 /**
- * The groups of a snapshot. Finds a group that a row may have been before a spreadsheet changed the row: item `007` became `7`, or
- * bin `1.10` became `1.1`.
+ * The groups of a snapshot. Finds the group that a row may have been before a spreadsheet changed the row, for example
+ * item `007` for `7`, or bin `1.10` for `1.1`.
  */
 export class MistakableGroups {
   readonly #byItem: ReadonlyMap<string, readonly BookLot[]>;
@@ -42,7 +42,7 @@ export class MistakableGroups {
   readonly #lotsOf = (sku: string): readonly BookLot[] => this.#byItem.get(comparableSku(sku)) ?? [];
 }
 
-/** The values of a column. Finds the values that are another notation of a value. */
+/** The values of a column. Finds the values that mean the same as a value in another notation. */
 class Column {
   readonly #notations = new Notations<string>();
   readonly #found = new Map<string, ReadonlySet<string>>();
@@ -52,7 +52,7 @@ class Column {
   }
 
   alike(value: string): ReadonlySet<string> {
-    const found = this.#found.get(value) ?? new Set(this.#notations.alike(value).map(({ of }) => of));
+    const found = this.#found.get(value) ?? new Set(this.#notations.alike(value).map(({ named }) => named));
     this.#found.set(value, found);
     return found;
   }

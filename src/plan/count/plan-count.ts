@@ -34,7 +34,7 @@ import { type CountSnapshot, countMissingRecNos, lotsModifiedSince, readBookLots
 export interface PlanCountOptions {
   /** The client that reads the lots again. */
   client: InventoryClient;
-  /** The result of {@link takeSnapshot} before the count, as an object (also after `JSON.parse`) or as a JSON string. */
+  /** The result of {@link takeSnapshot} before the count: an object (also after `JSON.parse`) or a JSON string. */
   snapshot: CountSnapshot | string;
   /** The lines that people counted. Stock without a row was not counted, and stays as it is. */
   counted: Iterable<CountedRow> | AsyncIterable<CountedRow>;
@@ -46,8 +46,8 @@ export interface PlanCountOptions {
     shortage: number;
   };
   /**
-   * Whether groups (item, bin, serial) are accepted that the snapshot does not have. By default, such a group is blocked if the
-   * snapshot has uncounted groups of the item, or has nothing of the item: most likely, a spreadsheet has changed the row.
+   * Whether to accept groups (item, bin, serial) that the snapshot does not have. By default, such a group is blocked
+   * if the snapshot has uncounted groups of the item or nothing of it: most likely, a spreadsheet has changed the row.
    * @default false
    */
   newGroups?: boolean | undefined;
@@ -82,19 +82,21 @@ const planCountOptionsSchema = /* @__PURE__ */ lazy(() =>
  *   a lot of the item differs from the            blocked: "moved since the snapshot"
  *   snapshot, or was modified since
  *   the snapshot does not have the group, and     blocked: a spreadsheet may have changed item, bin or serial
- *   has uncounted groups of the item, or nothing
- *   of the item (and the count is not 0)
+ *   one of these is true: groups of the item
+ *   were not counted; the snapshot has nothing
+ *   of the item, and the count is not 0; the row
+ *   may be another group in another notation
  *   the lots add up to the count                  unchanged
- *   the lots do not, or there are no lots         correctGroup decides, with the item and its stock level: receive, issue or
- *                                                 blocked; unchanged if there are no lots and 0 was counted
+ *   otherwise, or without lots                    receive, issue or blocked, see correctGroup. Without lots and with a
+ *                                                 count of 0: unchanged
  *
  * If a group is blocked, all groups of its item are blocked: their corrections would be movements during the recount.
  */
 
 /**
- * Compares a count with the lots of the warehouse, and returns the receives and issues that make them equal. It reads the
- * lots again, and sends no write. A group (item, bin, serial) is only corrected if no lot of its item has moved since the
- * snapshot: otherwise the count cannot be compared. Other groups are in `plan.blocked` with the reason.
+ * Compares a count with the lots of the warehouse, and returns the receives and issues that make them equal. It reads
+ * the lots again, and sends no write. A group (item, bin, serial) is only corrected if no lot of its item has moved
+ * since the snapshot: otherwise the count cannot be compared. Other groups are in `plan.blocked` with the reason.
  *
  * Source: `GET /Inventory/{wid}`, `GET /Inventory/StockLevels/{wid}`, `GET /Item`.
  *
@@ -112,8 +114,8 @@ const planCountOptionsSchema = /* @__PURE__ */ lazy(() =>
  *   reasonCodes: { surplus: 21, shortage: 22 },
  * });
  * console.log(plan.toText());
- * @throws InputValidationError that lists every wrong row, such as two rows that count the same stock. Also if there is no
- * row, or if an option is wrong.
+ * @throws InputValidationError that lists every wrong row, such as two rows that count the same stock. Also if there is
+ * no row, or if an option is wrong.
  * @throws ConfigurationError if the snapshot is not valid, was changed, or belongs to another service.
  * @throws what the client throws if the lots cannot be read.
  */
@@ -125,7 +127,7 @@ export async function planCount(options: PlanCountOptions): Promise<CountPlan> {
 /** Sheets, and the sheet of each row, by the index of the row. */
 export type SheetsOfRows = Sheets & { sheetOf: (index: number) => number };
 
-/** Like `planCount`, for several sheets whose rows follow each other. Also returns the lots of the warehouse as they were read. */
+/** Like `planCount`, for several sheets, one after the other in `counted`. Also returns the lots that were read. */
 export async function planCountOfSheets(
   options: PlanCountOptions,
   sheets: SheetsOfRows,
@@ -166,7 +168,6 @@ export async function planCountOfSheets(
     else corrections.set(group.row, correction);
   }
   blockItems(rows, corrections, reasons);
-  // In the order of the rows.
   const changes = rows.flatMap((row) => corrections.get(row) ?? []);
   const blocked = rows.flatMap((row) => {
     const reason = reasons.get(row);
@@ -195,7 +196,7 @@ interface Books {
   before: ReadonlyMap<string, readonly BookLot[]>;
   /** The lots of the warehouse now. */
   lots: ReadonlyMap<string, readonly BookLot[]>;
-  /** The lots of all warehouses that were modified since. */
+  /** The lots of all warehouses that were modified since the snapshot. */
   modified: ReadonlyMap<string, readonly Lot[]>;
   mistakable: ReadonlyMap<CountedGroup, CountGroup>;
   newGroups: boolean;
@@ -206,7 +207,7 @@ interface JudgedRows {
   /** Why rows are blocked. */
   reasons: Map<CountedGroup, string>;
   differing: DifferingGroup[];
-  /** Groups that are blocked, too. Their reason depends on whether the item exists. */
+  /** More blocked groups. Their final reason depends on whether the item exists. */
   unknownGroups: (DifferingGroup & { reason: string })[];
 }
 
@@ -233,7 +234,6 @@ function judgeRows(
   return judged;
 }
 
-/** Blocks all groups of an item if one of them is blocked. */
 function blockItems(
   rows: readonly CountedGroup[],
   corrections: Map<CountedGroup, CountChange>,
@@ -249,8 +249,9 @@ function blockItems(
 }
 
 /**
- * Returns why a group that the snapshot does not have is blocked. A spreadsheet has probably changed the row if groups of the
- * item were not counted, if the snapshot has nothing of the item, or if the row is another notation of a group (`mistakable`).
+ * Returns why a group that the snapshot does not have is blocked. A spreadsheet has probably changed the row if groups
+ * of the item were not counted, if the snapshot has nothing of the item, or if a group in another notation is
+ * `mistakable` for the row.
  */
 function unknownGroupReason(
   row: CountedGroup,
@@ -261,7 +262,7 @@ function unknownGroupReason(
   // Another spelling of a known bin or serial gets its own reason later.
   if (known.some((lot) => isInGroup(row, lot)) || misspellings(row, known).length > 0) return undefined;
   const advice = "has a spreadsheet changed it? If it is really new, accept it with newGroups (--new-groups)";
-  // If 0 was counted of an item without lots, nothing is booked.
+  // Without lots and with a count of 0, nothing is booked.
   if (known.length === 0 && row.counted === 0) return undefined;
   if (known.length === 0) return `the snapshot has nothing of this item: ${advice}`;
   const missing = known.filter((lot) => !rows.some((counted) => isInGroup(counted, lot)));
@@ -275,7 +276,6 @@ function unknownGroupReason(
 
 const MAX_NAMED_GROUPS = 3;
 
-/** Counts the lines of the snapshot's sheet that no row counts. */
 function countNotCounted(lots: readonly BookLot[], rows: ReadonlyMap<string, readonly CountedGroup[]>): number {
   const groups = groupBy(lots, ({ shortID, spot, serial }) => JSON.stringify([comparableSku(shortID), spot, serial]));
   return [...groups.values()].filter(([lot]) => {
@@ -284,7 +284,7 @@ function countNotCounted(lots: readonly BookLot[], rows: ReadonlyMap<string, rea
   }).length;
 }
 
-/** Returns the SKU of the item. If the item has lots, the SKU is spelled as the service does. */
+/** Returns the SKU of the item. If the item has lots, the SKU has the service's spelling. */
 const skuOfGroup = ({ row, itemLots }: DifferingGroup): string => itemLots[0]?.shortID ?? row.itemID;
 
 /** Reads the items of groups that may need a correction, and their stock levels in the warehouse. */

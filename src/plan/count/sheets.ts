@@ -3,7 +3,6 @@ import { groupBy } from "../group-by.js";
 import { type CountedGroup, overlap } from "./counted.js";
 import { isSameQuantity } from "./group.js";
 
-/** Several sheets of one count. */
 export interface Sheets {
   /** The names of the sheets in messages. */
   names: readonly string[];
@@ -19,8 +18,9 @@ export interface ComparedSheets {
 }
 
 /**
- * Compares the sheets of one count. If each sheet is a part, no group may be in two sheets: one quantity might replace the other,
- * or the two might have to be added. In a double count, every sheet must have every group, with the same quantity.
+ * Compares the sheets of one count. If each sheet is a part of the count, no group may be in two sheets: it would be
+ * unclear whether the two quantities must be added. In a double count, every sheet must have every group, with the same
+ * quantity.
  */
 export function compareSheets(rows: readonly CountedGroup[], { names, isDouble }: Sheets): ComparedSheets {
   if (names.length < 2) return { rows: [...rows], contradictions: new Map() };
@@ -42,7 +42,7 @@ export function compareSheets(rows: readonly CountedGroup[], { names, isDouble }
 function repetition(row: CountedGroup, others: readonly CountedGroup[], names: readonly string[]): string | undefined {
   const [other] = others;
   if (!other) return undefined;
-  return `it was counted twice: ${row.counted} in ${names[row.sheet]}, ${other.counted} in ${names[other.sheet]}. Count it again, or add --double if each sheet is a full count`;
+  return `the group was counted twice: ${row.counted} in ${names[row.sheet]}, ${other.counted} in ${names[other.sheet]}. Count it again, or add --double if each sheet is a full count`;
 }
 
 function disagreement(

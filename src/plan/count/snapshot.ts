@@ -47,12 +47,12 @@ export interface CountSnapshot {
   /** The items of the lots, for the sheets of the people who count. */
   items: readonly Pick<Item, "shortID" | "description" | "uOM">[];
   /**
-   * 15 minutes before the snapshot, by the service's clock. Lots that were modified since may have moved while people counted.
-   * `null` if it is not proved that the service honours `modifiedSince`, for example in a warehouse without lots. Then a lot that
-   * was moved away and back is not noticed.
+   * 15 minutes before the snapshot, by the service's clock. Lots that were modified since then may have moved while
+   * people counted. `null` if nothing proves that the service honours `modifiedSince`, for example in a warehouse
+   * without lots. Then nobody notices a lot that was moved away and back.
    */
   modifiedSince: string | null;
-  /** The highest record number of all lots seen by then, in any warehouse; `null` if there was no lot. */
+  /** The highest record number of all lots that the client had seen, in any warehouse; `null` if it had seen none. */
   lastRecNo: number | null;
   /** SHA-256 of the content. */
   digest: string;
@@ -65,12 +65,12 @@ const snapshotOptionsSchema = /* @__PURE__ */ lazy(() =>
   }),
 );
 
-/** How far dates of records may be behind the `Date` header (or behind the local clock, if there is no header), in ms. */
+/** How far dates of records may be behind the `Date` header (without a header: behind the local clock), in ms. */
 const MAX_LAG_MS = 900_000;
 
 /**
- * Reads the lots of a warehouse before people count. {@link planCount} reads the lots again: if the lots of an item have moved
- * meanwhile, its count cannot be compared.
+ * Reads the lots of a warehouse before people count. {@link planCount} reads the lots again: if the lots of an item
+ * have moved meanwhile, its count cannot be compared.
  *
  * Source: `GET /Inventory/{wid}`, `GET /Item/All`.
  *
@@ -101,7 +101,6 @@ const FORMAT = { format: "stocklot snapshot", version: 3 } as const;
 export const readSnapshot = (json: unknown): CountSnapshot =>
   parseDocument({ method: "planCount", noun: "snapshot" }, FORMAT, json);
 
-/** Returns the lots in stock in a warehouse. */
 export async function readBookLots(
   { client, options }: ReadWith,
   wid: number,
@@ -126,20 +125,20 @@ async function readBookItems(reader: ReadWith, skus: ReadonlySet<string>): Promi
   }));
 }
 
-/** Returns `modifiedSince` of the snapshot: 15 minutes before the first response, if the service honours that parameter. */
+/** Returns `modifiedSince` of the snapshot: 15 minutes before the first response, if the service honours it. */
 async function findModifiedSince({ client, options, startedAt }: BulkRequests, lots: number): Promise<string | null> {
   if (lots === 0) return null;
   const now = startedAt ?? Date.now();
   const read = (params: ListParams) => client.inventory.listLots(params, options).page();
   if ((await probeModifiedSince(read, now)) !== "honoured") return null;
-  // The probe may be fooled by an always empty answer. So the lots since 1970 must not be empty: at least some must be left.
+  // A service that always answers with an empty list also passes the probe. So the list since 1970 must not be empty.
   const { page } = await answerOf(read({ modifiedSince: new Date(0), pageSize: 1 }));
   return page && page.totalCount > 0 ? new Date(now - MAX_LAG_MS).toISOString() : null;
 }
 
 /**
- * Returns the lots of all warehouses, in stock or not, that were modified since a snapshot or shortly before: a lot may have been
- * moved to another warehouse. Returns none if the service cannot list them.
+ * Returns the lots that were modified since a snapshot or shortly before, in stock or not. It reads all warehouses,
+ * because a lot may have been moved to another one. Returns none if the service cannot list these lots.
  */
 export async function lotsModifiedSince(
   { modifiedSince }: Pick<CountSnapshot, "modifiedSince">,
@@ -149,10 +148,10 @@ export async function lotsModifiedSince(
   return client.inventory.listLots({ modifiedSince }, { ...options, gapless: true }).toArray();
 }
 
-/** Returns the highest record number of the lots, of the service's newest lots, and of all lots that the client has seen. */
+/** Returns the highest record number of these lots, the service's newest lots, and all lots the client has seen. */
 async function readLastRecNo({ client, options }: ReadWith, lots: readonly BookLot[]): Promise<number | undefined> {
   const { receiptLookup } = client.inventory;
-  // A failure only makes a remark less exact: a client may not be allowed to list all warehouses.
+  // A client may not be allowed to list all warehouses. Then only `missingRecNos` is less exact.
   await receiptLookup.readLastRecNo(options).catch(() => {});
   options.signal?.throwIfAborted();
   const numbers = [receiptLookup.lastRecNo ?? Number.NaN, ...lots.map(({ recNo }) => recNo)];
@@ -161,7 +160,7 @@ async function readLastRecNo({ client, options }: ReadWith, lots: readonly BookL
     .reduce<number | undefined>((most, one) => Math.max(most ?? one, one), undefined);
 }
 
-/** Counts the record numbers since the snapshot that no lot has; `null` if the lots since the snapshot are not known. */
+/** Counts the record numbers since the snapshot that no lot has; `null` if the lots since then are not known. */
 export async function countMissingRecNos(
   { modifiedSince, lastRecNo }: Pick<CountSnapshot, "modifiedSince" | "lastRecNo">,
   reader: ReadWith,

@@ -33,7 +33,7 @@ export function countPlanText(content: CountPlanContent, limit: number): string 
 const NO_RETURNS =
   "The service does not honour modifiedSince for lots, or the snapshot could not prove that it does. Lots that were moved away and back while people counted were not noticed.";
 
-/** Describes lots that the service no longer lists: only their record numbers are known. */
+/** Describes lots that the service no longer lists. Only their number is known. */
 function unseenText(missing: number | null): string {
   const unseen =
     "Goods that came and were used up, or left this client's warehouses, since the snapshot cannot be seen";

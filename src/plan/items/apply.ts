@@ -1,5 +1,5 @@
 import { BulkRequests, type ReadWith } from "../../bulk/requests.js";
-import { isListCheaper, requestsForItems, requestsForList, uncheckedAs } from "../../client/for-add-ons.js";
+import { castUnchecked, isListCheaper, requestsForItems, requestsForList } from "../../client/for-add-ons.js";
 import { ConnectionError, type Item } from "../../client/index.js";
 import { serviceTimeMs } from "../../service/date.js";
 import { isSameValue } from "../../service/same-value.js";
@@ -23,12 +23,13 @@ import type { ItemChange, ItemPlanContent, ReportedItem } from "./document.js";
  *   as desired                        counts as applied, no matter who wrote it
  *   as at the time of the plan        the write is sent. The service creates a SKU only once, and a second update or
  *                                     discontinuation changes nothing
- *   spelled otherwise                 stale. An item that the service takes for a planned item is never discontinued
+ *   spelled otherwise                 stale. An item that the service returns for another SKU is never discontinued
  *   with stock (discontinue)          stale, unless the plan was made with `withStock`
  *   without a row (discontinue)       stale, unless every create of the plan was applied
- *   twice too slow: not read and      stale. Five such items in a row end the call
- *   written within ten minutes
  *   anything else                     stale
+ *
+ * When a write is sent, its reading is at most ten minutes old. After two readings that were older, the item is stale.
+ * Five such items in a row end the call.
  *
  *   the write                         then
  *   succeeds                          applied
@@ -36,8 +37,9 @@ import type { ItemChange, ItemPlanContent, ReportedItem } from "./document.js";
  *   fails, refused                    rejected
  *   fails, may have been applied      unknown: apply the plan again
  *
- * After a crash, the plan is applied again. The items that were written are as desired by then. If the service keeps a value in
- * another form, the item is stale, and the next plan compares it again. A value that is still the old value is not such a form.
+ * After a crash, the plan is applied again. The items that were written are as desired by then. If the service keeps a
+ * value in another form, the item is stale, and the next plan compares it again. If a field still has its old value,
+ * the write is lost: the item is stale, too.
  */
 
 /** The result of `plan.apply` for an item plan. */
@@ -58,14 +60,14 @@ export interface ItemPlanReport {
   storedDifferently: StoredForm[];
 }
 
-/** Items that are read together, then written. At 90 requests per minute, they are written before the reading is too old. */
+/** How many items are read together, then written. 90 requests per minute write them before the reading is too old. */
 const CHUNK = 400;
 const CONCURRENCY = 4;
 /** How far `modified` may be behind the `Date` header, in ms. */
 const MAX_CLOCK_LAG_MS = 120_000;
 /** `Date` headers are in seconds, and a response takes its time. */
 const CLOCK_TOLERANCE_MS = 3_000;
-/** If fewer items are read again, each is read by itself, since the list of modified items takes two requests. */
+/** Fewer items than this are read one by one, because the list of modified items takes two requests. */
 const MIN_FOR_LIST = 3;
 /** How often an item is read and written. */
 const MAX_ITEM_ATTEMPTS = 2;
@@ -74,7 +76,7 @@ const MAX_LOST = 5;
 
 type ChangeState = "as-desired" | "due" | { stale: string };
 
-/** @throws an error that concerns all writes, such as a lost connection or a missing permission. Apply the plan again then. */
+/** @throws an error that concerns all writes, such as a lost connection or a missing permission. */
 export function applyItemPlan(content: ItemPlanContent, options: PlanApplyOptions): Promise<ItemPlanReport> {
   return new ItemPlanApplication(content, options).apply();
 }
@@ -92,7 +94,6 @@ export function requestsForItemPlan({ changes, items, levelRequests, withStock }
   return readings.reduce((sum, requests) => sum + requests, count + Math.min(readBack, count));
 }
 
-/** Items as they were read. */
 interface ItemReading {
   /** When the first request got its slot, by the monotonic clock. */
   readAt: number;
@@ -111,7 +112,7 @@ class ItemPlanApplication {
   readonly #reader: BulkRequests;
   readonly #failures = new FailuresInARow();
   readonly #written = new Map<ItemChange, number>();
-  /** The planned SKU by the SKU of the item that the service takes for it. */
+  /** Planned SKUs for which the service returns an item with another spelling, by the SKU of that item. */
   readonly #lookAlikes = new Map<string, string>();
   readonly #report: Omit<ItemPlanReport, "durationMs">;
   #done = 0;
@@ -119,7 +120,7 @@ class ItemPlanApplication {
   /** Writes in a row without a response. */
   #lost = 0;
   /** The SKU of the first create that was not applied. */
-  #missing: string | undefined;
+  #notCreated: string | undefined;
 
   constructor(content: ItemPlanContent, options: PlanApplyOptions) {
     this.#content = content;
@@ -140,7 +141,6 @@ class ItemPlanApplication {
     return { ...this.#report, durationMs: monotonicNowMs() - startedAt };
   }
 
-  /** Applies changes of one operation. */
   async #applyChunk(chunk: readonly ItemChange[]): Promise<void> {
     const reading = await this.#readChunk(chunk);
     const queue = [...chunk];
@@ -159,7 +159,7 @@ class ItemPlanApplication {
     for (const end of ends) if (end.status === "rejected") throw end.reason;
   }
 
-  /** Reads the items of many changes from a list. Returns nothing for few changes, whose items are read before each write. */
+  /** Reads the items of many changes from a list. Returns `{}` for few changes: each item is read before its write. */
   async #readChunk(chunk: readonly ItemChange[]): Promise<Partial<ItemReading>> {
     const { items: listed, withStock } = this.#content;
     const skus = chunk.map(({ shortID }) => shortID);
@@ -205,7 +205,7 @@ class ItemPlanApplication {
     const isTooSlow = !(await this.#attempt(change, chunk));
     if (isTooSlow) this.#report.stale.push({ shortID, reason: TOO_SLOW });
     this.#slowItems.add(shortID, isTooSlow);
-    if (operation === "create" && this.#report.applied === before) this.#missing ??= shortID;
+    if (operation === "create" && this.#report.applied === before) this.#notCreated ??= shortID;
     this.#done += 1;
     const progress = { done: this.#done, total: this.#content.changes.length };
     callSafely(() => this.#options.onProgress?.(progress));
@@ -230,7 +230,7 @@ class ItemPlanApplication {
     return false;
   }
 
-  /** Returns false if the reading has become too old before anything was sent. */
+  /** Writes the item. Returns false if the reading became too old before anything was sent. */
   async #write(change: ItemChange, reading: ItemReading): Promise<boolean> {
     const { shortID } = change;
     let failure: StocklotError | undefined;
@@ -270,7 +270,7 @@ class ItemPlanApplication {
     };
     const changes = Object.fromEntries(Object.entries(fields).map(([name, { after }]) => [name, after]));
     const method = methodOf(client, operation, { ...options, beforeSend });
-    return method(uncheckedAs<never>({ ...changes, shortID }));
+    return method(castUnchecked<never>({ ...changes, shortID }));
   }
 
   #stateOf(
@@ -298,13 +298,13 @@ class ItemPlanApplication {
     const planned = this.#lookAlikes.get(item.shortID);
     if (operation === "discontinue" && planned !== undefined)
       return { stale: `the service takes it for the planned item "${planned}"` };
-    if (operation === "discontinue" && isAbsent && this.#missing !== undefined)
-      return { stale: `"${this.#missing}" was not created, and this item may be what it is to replace` };
+    if (operation === "discontinue" && isAbsent && this.#notCreated !== undefined)
+      return { stale: `"${this.#notCreated}" was not created, and may be the replacement of this item` };
     const quantities = describeQuantities(levels.get(item.partNo));
     return quantities === "" ? "due" : { stale: `it has stock or open quantities: ${quantities}` };
   }
 
-  /** Reads something that the report can do without. */
+  /** Calls `read`, and ignores its errors: the report is complete without its result. */
   async #tryTo(read: () => Promise<void>): Promise<void> {
     try {
       await read();
@@ -363,7 +363,7 @@ function compareStored(
   return { forms, unchanged };
 }
 
-/** Whether the item was changed after its write, so that its values need not be those that were sent. */
+/** Whether the item was changed again after its write. Then its values need not be the values that were sent. */
 function isModifiedAfter({ modified }: Item, time: number, { clockAheadMs }: BulkRequests): boolean {
   const modifiedAt = serviceTimeMs(modified);
   if (modifiedAt === undefined || clockAheadMs === undefined) return false;

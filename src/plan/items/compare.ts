@@ -22,7 +22,7 @@ export const storedFormSchema = () =>
 export const fieldValue = (item: object, name: string): unknown =>
   Object.hasOwn(item, name) ? (Reflect.get(item, name) ?? null) : null;
 
-/** Compares desired values with present values. Pairs that are known as stored forms are equal. */
+/** Compares desired values with present values. A pair of values that is a known stored form counts as equal. */
 export class Comparison {
   /** The stored forms that made values equal. */
   readonly storedForms: StoredForm[] = [];

@@ -14,8 +14,8 @@ export interface DesiredItem extends WithNull<ItemChanges> {
   /** SKU of the item. */
   shortID: string;
   /**
-   * Part number of the item, as an export has it. It is not written. A row with the part number of another item is wrong: a
-   * spreadsheet has changed its SKU.
+   * Part number of the item, as in an export. It is not written. A row with the part number of another item is wrong: a
+   * spreadsheet has changed the SKU.
    * @default not checked
    */
   partNo?: number | string | null;

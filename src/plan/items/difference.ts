@@ -36,7 +36,7 @@ export class ItemDifference {
   readonly #found = new Set<DesiredRow>();
   /** Rows whose SKU a spreadsheet may have changed. */
   readonly #rewritten = new Set<DesiredRow>();
-  /** The SKUs of items that are spelled otherwise than in their rows. */
+  /** The service's spelling of SKUs that are spelled otherwise in their rows. */
   readonly #otherSpellings = new Map<DesiredRow, string>();
 
   constructor(options: DifferenceOptions) {
@@ -72,7 +72,7 @@ export class ItemDifference {
     }
   }
 
-  /** Blocks rows whose SKU may be another notation of the SKU of an item without a row. That item is not discontinued. */
+  /** Blocks rows whose SKU may be another notation of the SKU of an item without a row. Keeps that item active. */
   #blockRewritten(): void {
     const { rows } = this.#options;
     const created = new Notations<DesiredRow>(areCut([...rows.values()].map((row) => row.shortID)));
@@ -81,7 +81,7 @@ export class ItemDifference {
     const kept = new Map<string, string>();
     for (const sku of created.isEmpty ? [] : this.skuOfPartNo.values()) {
       if (rows.has(comparableSku(sku))) continue;
-      for (const { text: shortID, of: row } of created.alike(sku)) {
+      for (const { text: shortID, named: row } of created.alike(sku)) {
         kept.set(sku, shortID);
         if (this.#rewritten.has(row)) continue;
         this.#rewritten.add(row);
@@ -128,7 +128,7 @@ const fieldChanges = (after: object, before: object): ItemChange["fields"] =>
     Object.entries(after).map(([name, value]) => [name, { before: fieldValue(before, name), after: value }]),
   );
 
-/** Returns the discontinuation of an item, with all fields except `modified`, which the service also sets for other reasons. */
+/** Returns the discontinuation of an item, with all fields except `modified`, which also changes for other reasons. */
 export function discontinueChange(item: Item, isAbsent: boolean): ItemChange {
   const { modified: _, ...fields } = item;
   const discontinued = { before: false, after: true };

@@ -10,8 +10,8 @@ export interface ItemChange {
   /** For a discontinue: the item has no row. It is discontinued only if every create of the plan was applied. */
   isAbsent?: boolean;
   /**
-   * The fields by name. A create has all fields of the row, an update the fields that change, and a discontinue all fields of
-   * the item except `modified`, though only `discontinued` changes.
+   * The fields by name. A create has all fields of the row, an update the fields that change, and a discontinue all
+   * fields of the item except `modified`, though only `discontinued` changes.
    */
   fields: Record<
     string,
@@ -46,11 +46,10 @@ export interface ItemPlanCounts {
   blocked: number;
 }
 
-/** The content of an item plan. */
 export interface ItemPlanContent extends PlanHead<"items"> {
   /** How many items the service listed, including discontinued items. */
   items: number;
-  /** How many requests it took to read the stock levels of the items to discontinue, not counting requests for the items. */
+  /** How many requests read the stock levels of the items to discontinue, not counting requests for these items. */
   levelRequests: number;
   /** Whether items with stock may be discontinued. */
   withStock: boolean;

@@ -12,8 +12,8 @@ import { itemPlanText } from "./text.js";
 const itemApplyOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject(applyOptionsShape()));
 
 /**
- * The writes that bring the catalog to the desired state. Created by `planItems` or `readPlan`. `JSON.stringify(plan)` is its
- * document: a person may review it, and another process may apply it.
+ * The writes that bring the catalog to the desired state. Created by `planItems` or `readPlan`. `JSON.stringify(plan)`
+ * is its document: a person may review it, and another process may apply it.
  * @experimental
  */
 export class ItemPlan extends Plan<ItemPlanCounts, ItemChange, ReportedItem> {
@@ -28,16 +28,16 @@ export class ItemPlan extends Plan<ItemPlanCounts, ItemChange, ReportedItem> {
   }
 
   /**
-   * Sends the writes. Each item is read right before its write. If the item is as desired, it counts as applied, no matter who
-   * wrote it. If the item has changed since the plan, it is `stale` and is not written.
+   * Sends the writes. Each item is read right before its write. If the item is as desired, it counts as applied, no
+   * matter who wrote it. If the item has changed since the plan, it is `stale` and is not written.
    *
-   * After a crash or a failure, apply the plan again: reading the items shows what was written. If the service keeps a value in
-   * another form, its item is `stale`: make a new plan.
+   * After a crash or a failure, apply the plan again: reading the items shows what was written. If the service keeps a
+   * value in another form, its item is `stale`: make a new plan.
    *
    * @throws ConfigurationError if the plan belongs to another service.
    * @throws InputValidationError if an option is wrong or missing.
-   * @throws what the client throws if a failure concerns all writes, such as a lost connection, or if five different items in a
-   * row fail with the same status. Apply the plan again then.
+   * @throws what the client throws if a failure concerns all writes, such as a lost connection, or if five different
+   * items in a row fail with the same status. Apply the plan again then.
    * @throws the reason of the `signal`.
    */
   async apply(options: PlanApplyOptions): Promise<ItemPlanReport> {

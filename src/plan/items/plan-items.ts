@@ -22,8 +22,8 @@ export interface PlanItemsOptions {
   /** The client that reads the catalog. */
   client: InventoryClient;
   /**
-   * How the items should be, each item once. `created`, `createdBy` and `modified` are ignored: the service sets them. `partNo`
-   * is not written either, but must be the part number of the item.
+   * How the items should be, each item once. `created`, `createdBy` and `modified` are ignored: the service sets them.
+   * `partNo` is not written either, but must be the part number of the item.
    */
   desired: Iterable<DesiredItem> | AsyncIterable<DesiredItem>;
   /**
@@ -42,14 +42,15 @@ export interface PlanItemsOptions {
    */
   owns?: ((item: Item) => boolean) | undefined;
   /**
-   * The largest share of the active items that the plan owns that may be discontinued, from 0 to 1. If more (and more than 10)
-   * would be, or all of several, the source is probably incomplete: `UnexpectedRemovalsError`.
+   * The largest share of the owned active items that may be discontinued, from 0 to 1. It is an
+   * `UnexpectedRemovalsError` to discontinue more than this share and more than 10 items, or all of several: the source
+   * is probably incomplete.
    * @default 0.05
    */
   maxDiscontinuedShare?: number | undefined;
   /**
-   * Whether items with stock or open quantities, in a warehouse that the client may read, are discontinued. By default, they are
-   * blocked.
+   * Whether items with stock or open quantities, in a warehouse that the client may read, are discontinued. By default,
+   * they are blocked.
    * @default false
    */
   withStock?: boolean | undefined;
@@ -84,13 +85,13 @@ const planItemsOptionsSchema = lazy(() =>
   }),
 );
 
-/** Up to this number of items may always be discontinued, unless these are all. */
+/** Up to this number of items may always be discontinued, unless they are all owned items. */
 const MIN_UNEXPECTED = 10;
 const DEFAULT_MAX_DISCONTINUED_SHARE = 0.05;
 
 /**
- * Compares the catalog of the service with the desired catalog, and returns the writes that make them equal. It reads the
- * catalog once (with `gapless`, including discontinued items), and sends no write.
+ * Compares the catalog of the service with the desired catalog, and returns the writes that make them equal. It reads
+ * the catalog once (with `gapless`, including discontinued items), and sends no write.
  *
  * Source: `GET /Item/All`; `GET /Inventory/StockLevels` if items are to be discontinued.
  *
@@ -105,8 +106,8 @@ const DEFAULT_MAX_DISCONTINUED_SHARE = 0.05;
  * console.log(plan.toText());
  * const report = await plan.apply({ client });
  * console.log(report.applied);
- * @throws InputValidationError that lists every wrong row: two rows with one SKU, a SKU with surrounding or invisible spaces, a
- * field that no item has, a `partNo` of another item. Also if there is no row, or if an option is wrong.
+ * @throws InputValidationError that lists every wrong row: two rows with one SKU, a SKU with surrounding or invisible
+ * spaces, a field that no item has, a `partNo` of another item. Also if there is no row, or if an option is wrong.
  * @throws UnexpectedRemovalsError if too many items would be discontinued, see `maxDiscontinuedShare`.
  * @throws what the client throws if the catalog cannot be read.
  */
@@ -137,16 +138,16 @@ export async function planItems(options: PlanItemsOptions): Promise<ItemPlan> {
   const { changes, blocked, discontinued, unchanged, items } = difference;
   const reader = new BulkRequests({ client, signal });
   const levels = await readStockLevels(reader, withStock ? [] : discontinued, {});
-  const lookUps = requestsForItems(discontinued.length, items);
+  const itemRequests = requestsForItems(discontinued.length, items);
   const { requests } = reader.counter;
-  const levelRequests = requests > lookUps ? requests - lookUps : requests;
+  const levelRequests = requests > itemRequests ? requests - itemRequests : requests;
   const allowed = discontinued.filter(({ shortID, partNo }) => {
     const quantities = describeQuantities(levels.get(partNo));
     if (quantities !== "") blocked.push({ shortID, reason: `it has stock or open quantities: ${quantities}` });
     return quantities === "";
   });
   assertDiscontinuedShare(allowed.length, difference.owned, maxDiscontinuedShare);
-  // Creates come first: an item that the service takes for a created item must not be discontinued.
+  // Creates come first: they show which items the service returns for a planned SKU. These are not discontinued.
   changes.sort((one, other) => Number(other.operation === "create") - Number(one.operation === "create"));
   for (const item of allowed) changes.push(discontinueChange(item, difference.absent.has(item)));
   const count = (name: string) => changes.reduce((sum, { operation }) => sum + Number(operation === name), 0);
@@ -162,7 +163,7 @@ export async function planItems(options: PlanItemsOptions): Promise<ItemPlan> {
   return new ItemPlan({ ...head, items, levelRequests, withStock, counts, changes, blocked, storedForms }, client);
 }
 
-/** Refuses fields that no item has: it is not documented whether the service drops or refuses them. */
+/** Refuses fields that no item has. The document does not say whether the service drops or refuses such fields. */
 function assertFieldsExist(
   { rows, fields: given }: DesiredItems,
   compared: readonly string[] = [],
@@ -183,8 +184,8 @@ function assertFieldsExist(
 }
 
 /**
- * Checks the part numbers of rows. If a row has the part number of another item, or of no item, a spreadsheet has changed its
- * SKU since the export. An item that was created by mistake could be neither renamed nor deleted.
+ * Checks the part numbers of rows. If a row has the part number of another item, or of no item, a spreadsheet has
+ * changed its SKU since the export. An item that was created by mistake could be neither renamed nor deleted.
  */
 function assertPartNumbers({ rows }: DesiredItems, skuOfPartNo: ReadonlyMap<number, string>): void {
   const given = [...rows.values()].filter(({ partNo }) => partNo !== undefined);
@@ -194,15 +195,15 @@ function assertPartNumbers({ rows }: DesiredItems, skuOfPartNo: ReadonlyMap<numb
     // There may be two items whose SKUs differ only in their spelling.
     const isOther = sku !== shortID && skus.has(shortID);
     if (sku !== undefined && comparableSku(sku) === comparableSku(shortID) && !isOther) return [];
-    const whose = sku === undefined ? "is that of no item" : `is that of the item "${sku}"`;
-    const message = `${JSON.stringify(partNo)} ${whose}, not of "${shortID}": has a spreadsheet changed the SKU?`;
+    const owner = sku === undefined ? "belongs to no item" : `belongs to the item "${sku}"`;
+    const message = `${JSON.stringify(partNo)} ${owner}, not to "${shortID}": has a spreadsheet changed the SKU?`;
     return [{ path: [index, "partNo"], message }];
   });
   const [first] = wrong;
   if (!first) return;
   if (wrong.length < 2 || wrong.length < given.length) throw new InputValidationError("planItems", wrong);
   const [row] = first.path;
-  const message = `in all ${wrong.length} rows, partNo is not that of the item (row ${String(row)}: ${first.message}). If it is no part number of this service, leave it out`;
+  const message = `in all ${wrong.length} rows, partNo is not the part number of the item (row ${String(row)}: ${first.message}). If the column has no part numbers of this service, leave it out`;
   throw new InputValidationError("planItems", [{ path: ["desired"], message }]);
 }
 

@@ -3,7 +3,7 @@ import type { ItemChange, ItemPlanContent } from "./document.js";
 
 const SIGNS = { create: "+", update: "~", discontinue: "-" } as const;
 
-/** The largest width of the column with the old values. Longer values push the new value to the right. */
+/** The largest width of the column with old values. A longer old value moves the new value to the right. */
 const MAX_COLUMN_WIDTH = 40;
 
 export const itemPlanText = ({ counts, changes, blocked }: ItemPlanContent, limit: number): string =>

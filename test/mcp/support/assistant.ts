@@ -11,8 +11,8 @@ import { createOutbox } from "stocklot/outbox";
 import { createSandbox, type Sandbox, type SandboxOptions } from "stocklot/sandbox";
 import { onTestFinished } from "vitest";
 import { outboxStoreOf } from "../../../src/command/database.js";
-import { serveRoom } from "../../../src/mcp/index.js";
-import { type Room, TIMES, type Times } from "../../../src/mcp/room.js";
+import { serveMcp } from "../../../src/mcp/index.js";
+import { type ServerParts, TIMES, type Times } from "../../../src/mcp/parts.js";
 import { closeAfterTest } from "../../support/with-server.js";
 
 /** The revisions of the protocol that the tests speak. */
@@ -91,7 +91,7 @@ export interface Setting {
   outbox?: string;
   person?: Person;
   revision?: Revision;
-  room?: Partial<Omit<Room, "times">> & { times?: Partial<Times> };
+  room?: Partial<Omit<ServerParts, "times">> & { times?: Partial<Times> };
   settleMs?: number;
   serviceId?: string;
 }
@@ -128,7 +128,7 @@ export async function assistant({
   const toClient = new PassThrough();
   const stop = new AbortController();
   const errors: unknown[] = [];
-  const served = serveRoom(
+  const served = serveMcp(
     {
       client,
       copy: undefined,

@@ -6,17 +6,17 @@ import type { Outbox } from "../outbox/index.js";
 export const BOOKINGS = ["receive", "move", "issue"] as const;
 export type Booking = (typeof BOOKINGS)[number];
 
-/** Everything that the server works with. The command creates it. */
-export interface Room {
-  /** The client, or why there is none: the tools that need it fail with this error. */
+/** The parts with which the server works. The command creates them. */
+export interface ServerParts {
+  /** The client, or the error with which tools that need a client fail. */
   client: InventoryClient | Error;
-  /** Opens the copy, if there is one. @throws ConfigurationError if it cannot be read. */
+  /** Opens the copy; `undefined` without a copy. @throws ConfigurationError if the copy cannot be read. */
   copy: (() => Promise<MirrorCopy>) | undefined;
   outbox: Outbox | undefined;
   operations: readonly Booking[];
   /** Whether a person is asked before a write. */
   confirms: boolean;
-  /** Writes a plan; returns its file. */
+  /** Writes a plan to a file. Returns the path. */
   savePlan: ((json: string) => Promise<string>) | undefined;
   /** Commands for a person, ready to paste, without a password. */
   advice: { show(key: string): string; resolve(key: string, decision: string): string; apply(file: string): string };
@@ -27,18 +27,18 @@ export interface Room {
 
 /** Times of the server, in ms. */
 export const TIMES = {
-  /** A wait of this length is reported. */
+  /** A wait of this length is reported as progress. */
   progressMs: 10_000,
-  /** A call that reads ends after this. */
+  /** The time limit of a call that only reads. */
   limitMs: 60_000,
-  /** An answer counts, and a write is sent, within this. */
+  /** How long an answer counts, and how long a write may be sent after the answer. */
   bookMs: 600_000,
-  /** Between two looks at what is `sending`. */
+  /** The time between two attempts to settle entries that are `sending`. */
   settleEveryMs: 2_000,
 };
 export type Times = typeof TIMES;
 
-export function clientOf({ client }: Room): InventoryClient {
+export function clientOf({ client }: ServerParts): InventoryClient {
   if (client instanceof Error) throw client;
   return client;
 }
