@@ -459,7 +459,9 @@ class OutboxRun implements AttemptGate {
     const now = monotonicNowMs();
     const paceMs = (now - this.#startedAt) / Math.max(1, done);
     const etaMs = durationOf(this.#toSend, this.client.bulkAllowance, paceMs);
-    callSafely(() => onProgress({ ...results, pending: this.#toSend, etaMs, settlingMs: this.#settlingMs }));
+    const { applied, rejected, unknown, requests } = results;
+    const counts = { applied, rejected, unknown, requests, pending: this.#toSend };
+    callSafely(() => onProgress({ ...counts, etaMs, settlingMs: this.#settlingMs }));
   }
 
   /** The time until the first of the waiting items is looked up, in ms; 0 if no item waits. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { ClientClosedError, type InventoryClient, VERSION } from "../../src/index.js";
+import * as operations from "../../src/service/operations.js";
 import { envelope, ITEM, LEVEL, LOT } from "../support/records.js";
 import { json, service } from "./service.js";
 
@@ -107,6 +108,16 @@ describe("the client", () => {
       "user-agent": `stocklot/${VERSION}`,
     });
     expect(on.tokens).toBe(1);
+  });
+
+  it("has a call of each operation in these tables", () => {
+    const requests = [...READS.map(([, request]) => `GET ${request}`), ...OTHERS.map(([, request]) => request)];
+    const paths = requests.map((request) => request.replace(/\?.*/, ""));
+    const missing = Object.values({ ...operations.READS, ...operations.WRITES }).filter(({ method, path }) => {
+      const pattern = new RegExp(`^${method} ${path.replace(/\{\w+\}/g, "[^/]+")}$`);
+      return !paths.some((one) => pattern.test(one));
+    });
+    expect(missing).toEqual([]);
   });
 
   it.each([

@@ -496,6 +496,9 @@ describe("a run", () => {
       { applied: 1, rejected: 0, unknown: 0, pending: 1, requests: 2 },
       { applied: 1, rejected: 1, unknown: 0, pending: 0, requests: 3 },
     ]);
+    // Nothing that a run counts for itself is shown.
+    const names = ["applied", "etaMs", "pending", "rejected", "requests", "settlingMs", "unknown"];
+    expect(Object.keys(Object(progress[0])).sort()).toEqual(names);
   });
 
   it("waits for the longest settleMs that was ever used with the store", async () => {

@@ -48,7 +48,7 @@ describe("invalid data", () => {
 
 describe("invalid fault rules", () => {
   const rules = [
-    [{ fault: "drop-aftr" }, /fault: must be a status or one of drop, .*, slow, did you mean "drop-after"\?$/],
+    [{ fault: "drop-aftr" }, /fault: must be a status or one of drop, .*, did you mean "drop-after"\?$/],
     [{ fault: 42 }, /fault.status: must be an HTTP status from 200 to 599/],
     [{ fault: { type: "status", status: 503, header: {} } }, /fault.header: unknown option, did you mean "headers"/],
     [{ fault: { type: "status", status: 503, headers: { "a b": "c" } } }, /fault.headers: /],

@@ -43,7 +43,7 @@ export function exportCommand(): Command {
     )
     .option(
       "--columns <names>",
-      "fields to write, in this order, for instance recNo,shortID,units (default: every documented field in csv, every field otherwise)",
+      "fields to write, in this order, for instance recNo,shortID,units (default: in csv every documented field, and the SKU of a stock level; otherwise every field)",
       namesOption,
     )
     .option("--excel", "CSV for a spreadsheet: with a byte order mark, SKUs as text, and nothing that it computes")
@@ -68,13 +68,13 @@ async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> 
     throw new CommandError("--json: CSV on standard output is no JSON. Leave out --format, or add --output.");
   // The service sends no SKU of a stock level, and NDJSON contains what it sends.
   const addsSku = name === "stock-levels" && (columns?.includes("shortID") ?? format === "csv");
-  const documented = [...(addsSku ? ["shortID"] : []), ...Object.keys(EXPORTED_LISTS[name].record().shape)];
+  const csvColumns = [...(addsSku ? ["shortID"] : []), ...Object.keys(EXPORTED_LISTS[name].record().shape)];
   const { excel, delimiter, decimal } = flags;
   const [option] = Object.entries({ excel, delimiter, decimal }).flatMap(([one, value]) =>
     value === undefined ? [] : [one],
   );
   if (format !== "csv" && option !== undefined) throw new CommandError(`--${option} needs --format csv.`);
-  const encoding = recordFormat(format, columns, documented, { excel, delimiter, decimal });
+  const encoding = recordFormat(format, columns, csvColumns, { excel, delimiter, decimal });
   await withClient(flags, async (client, signal) => {
     const open = (params: ListParams, options: ListOptions) =>
       openList(client, EXPORTED_LISTS[name].name, { wid, includeDiscontinued: true, ...params }, options);
@@ -83,7 +83,8 @@ async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> 
       // The export contains more records than requested, but all requested records.
       if (probed === "ignored") tell(`warning: the service ignores --since for ${name}; every record is exported.`);
       const pages = open({ modifiedSince: since }, { gapless: true, signal }).pages();
-      return writePages(addsSku ? withSkus(client, pages, signal) : pages, encoding, columns, append);
+      const added = name === "stock-levels" ? ["shortID"] : [];
+      return writePages(addsSku ? withSkus(client, pages, signal) : pages, encoding, { columns, added }, append);
     };
     const records = output === undefined ? await write(writeOutput) : await writeFile("--output", output, write);
     tell(`${records} ${name} exported${output === undefined ? "" : ` to ${output}`}.`);
@@ -109,14 +110,15 @@ async function* withSkus(client: InventoryClient, levels: Pages, signal: AbortSi
 async function writePages(
   pages: Pages,
   { header, encode }: RecordFormat,
-  columns: readonly string[] = [],
+  { columns = [], added }: { columns: readonly string[] | undefined; added: readonly string[] },
   append: (text: string) => Promise<void>,
 ): Promise<number> {
   let records = 0;
   let isBegun = false;
   await withProgress(async (progress) => {
     for await (const { value, totalCount } of pages) {
-      if (records === 0 && value[0]) assertColumnsExist(columns, value[0]);
+      if (records === 0 && value[0])
+        assertColumnsExist(columns, { ...Object.fromEntries(added.map((column) => [column, ""])), ...value[0] });
       await append((isBegun ? "" : header) + encode(value));
       isBegun = true;
       records += value.length;

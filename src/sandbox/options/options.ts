@@ -92,7 +92,8 @@ export interface SandboxOptions {
   faults?: readonly FaultRule[] | undefined;
   /**
    * Called with each response of the service, errors included, after the request has taken effect: what it returns is
-   * sent instead. The responses of fault rules are sent as they are. The request's URL begins with `sandbox.baseUrl`.
+   * sent instead. It is not called for the status of a fault rule, nor if the rule breaks the connection or sends no
+   * response. The request's URL begins with `sandbox.baseUrl`.
    *
    * @example
    * import { createSandbox } from "stocklot/sandbox";

@@ -1,0 +1,57 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import openApi from "../../openapi.json" with { type: "json" };
+import { FAULT_NAMES } from "../../src/sandbox/faults.js";
+import { LISTS } from "../../src/service/lists.js";
+import { ROOT } from "./support/markdown.js";
+
+const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
+
+/** The text below a heading, up to the next heading of its level or above. */
+function sectionOf(path: string, heading: string): string {
+  const [, level = "", rest = ""] = new RegExp(`^(#+) ${heading}\\n([\\s\\S]*)`, "m").exec(read(path)) ?? [];
+  return rest.split(new RegExp(`^#{1,${level.length}} `, "m"))[0] ?? "";
+}
+
+/** The members of a type, from the report of the public API. */
+function membersOf(report: string, type: string): string[] {
+  const [, body = ""] = new RegExp(`^(?:interface|class) ${type}\\b[^{]*\\{\\n([\\s\\S]*?)^\\}`, "m").exec(
+    read(`tools/api/${report}.txt`),
+  ) ?? ["", ""];
+  return [...body.matchAll(/^ {2}(\w+)\??:/gm)].map(([, name = ""]) => name);
+}
+
+/** What a new member of a type, or a new name, must be explained in. */
+it.each<[what: string, names: readonly string[], path: string, heading: string]>([
+  ["options of a client", membersOf("stocklot", "ClientOptions"), "docs/reference.md", "Client options"],
+  ["options of a request", membersOf("stocklot", "RequestOptions"), "docs/reference.md", "Request options"],
+  ["methods of items", membersOf("stocklot", "Items"), "docs/reference.md", "Methods"],
+  ["methods of inventory", membersOf("stocklot", "Inventory"), "docs/reference.md", "Methods"],
+  ["options of the sandbox", membersOf("stocklot-sandbox", "SandboxOptions"), "docs/testing.md", "All options"],
+  ["faults of the sandbox", FAULT_NAMES, "docs/testing.md", "Fault rules"],
+  [
+    "fields of the mirror's status",
+    membersOf("stocklot-mirror", "MirrorListStatus"),
+    "docs/mirror.md",
+    "How current the copy is",
+  ],
+  [
+    "keys of lists",
+    Object.values(LISTS).map(({ stableSort }) => stableSort),
+    "docs/lists.md",
+    "When others change the list",
+  ],
+])("all %s are in the guide", (_, names, path, heading) => {
+  expect(names.length).toBeGreaterThan(1);
+  const section = sectionOf(path, heading);
+  expect(names.filter((name) => !new RegExp(`\\b${name}\\b`).test(section))).toEqual([]);
+});
+
+it("each record of the service has its fields in the reference", () => {
+  const lists = Object.keys(openApi.components.schemas).filter((name) => name.endsWith("Page"));
+  const records = lists.map((name) => name.replace(/Page$/, ""));
+  const shown = [...read("docs/reference.md").matchAll(/<!-- begin: fields (\w+) -->/g)].map(([, name]) => name);
+  expect(records.length).toBeGreaterThan(2);
+  expect(records.filter((name) => !shown.includes(name))).toEqual([]);
+});
