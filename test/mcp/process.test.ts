@@ -75,10 +75,12 @@ describe.each(REVISIONS)("the command over stdio, revision %s", (revision) => {
   });
 });
 
-it("each configuration of the guide starts a server", async () => {
+it("each configuration of the guide starts a server, which answers as the guide shows", async () => {
   const { env } = await serve();
   const guide = readFileSync(new URL("../../docs/agents.md", import.meta.url), "utf8");
-  const blocks = [...guide.matchAll(/```json\n([\s\S]*?)```/g)].map(([, json = ""]): unknown => JSON.parse(json));
+  const [question, answer, ...blocks] = [...guide.matchAll(/```json\n([\s\S]*?)```/g)].map(([, json = ""]): unknown =>
+    JSON.parse(json),
+  );
   expect(blocks).toHaveLength(2);
   for (const block of blocks) {
     const {
@@ -93,7 +95,8 @@ it("each configuration of the guide starts a server", async () => {
     const names = (await peer.listTools()).tools.map(({ name }) => name);
     expect(names).toContain(args.includes("--outbox") ? "book" : "get_changes");
     // There is no copy yet: the service is asked.
-    expect((await tools("get_stock", { skus: ["BOLT-M8"] })).value).toMatchObject({ source: "service" });
+    const { name, arguments: asked } = Object(question);
+    expect((await tools(name, asked)).value).toEqual(answer);
   }
 });
 
