@@ -7,7 +7,7 @@ import { WRITES } from "../service/operations.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { type Booking, clientOf, type ServerParts } from "./parts.js";
 import { Questions, type WantedWrite } from "./question.js";
-import { addTool, type Call, CallError, MAX_TEXT_LENGTH } from "./tool.js";
+import { addTool, CallError, MAX_TEXT_LENGTH, type ToolCall } from "./tool.js";
 import { isRefusedByPerson, keyArgument, shownEntry, shownEntrySchema } from "./writes.js";
 
 /*
@@ -64,7 +64,7 @@ export function addBookTool(server: McpServer, parts: ServerParts, outbox: Outbo
     },
   });
 
-  async function book(wanted: WantedWrite, call: Call) {
+  async function book(wanted: WantedWrite, call: ToolCall) {
     call.signal.throwIfAborted();
     const known = await findKnown(outbox, wanted, call.signal);
     if (known.is !== "new") return describe(known, wanted, parts);

@@ -14,7 +14,7 @@ import { redactCredentials } from "../shared/errors/redact.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { fieldOf, isObject, withoutControlCharacters } from "../shared/unknown.js";
 import { type Booking, clientOf, type ServerParts } from "./parts.js";
-import { type Call, CallError, isoTime } from "./tool.js";
+import { CallError, isoTime, type ToolCall } from "./tool.js";
 
 const ANSWER = "answer";
 const AGAIN = "bookAgain";
@@ -55,7 +55,7 @@ export class Questions {
   async answerTo(
     wanted: WantedWrite,
     equals: readonly OutboxEntry[],
-    call: Call,
+    call: ToolCall,
   ): Promise<PersonsAnswer | InputRequiredResult> {
     const { mcpReq } = call.context;
     const state: unknown = mcpReq.requestState();
@@ -70,7 +70,7 @@ export class Questions {
   }
 
   /** Asks the person, with everything that would be booked. */
-  async #ask(wanted: WantedWrite, equals: readonly OutboxEntry[], { context: { mcpReq }, signal }: Call) {
+  async #ask(wanted: WantedWrite, equals: readonly OutboxEntry[], { context: { mcpReq }, signal }: ToolCall) {
     const message = await textOf(clientOf(this.parts), wanted, equals, signal);
     const { bookMs } = this.parts.times;
     const requestState = randomUUID();

@@ -24,7 +24,7 @@ export class CallError extends Error {
   }
 }
 
-export interface Call {
+export interface ToolCall {
   context: ServerContext;
   /** Aborted when the client cancels the call, or when the call takes too long. */
   signal: AbortSignal;
@@ -41,7 +41,7 @@ interface Tool<Input> {
   annotations?: ToolAnnotations;
   /** Whether a call may take longer than a minute. */
   isLong?: boolean;
-  work(input: Input, call: Call): Promise<Result>;
+  work(input: Input, call: ToolCall): Promise<Result>;
 }
 
 export const READ_ONLY: ToolAnnotations = { readOnlyHint: true, idempotentHint: true, openWorldHint: true };

@@ -31,7 +31,7 @@ interface Opening {
   delayedAbort: DelayedAbort;
 }
 
-type Action<T> = (store: OpenStore) => Promise<T>;
+type StoreAction<T> = (store: OpenStore) => Promise<T>;
 
 export class StoreAccess {
   /** The requests under way whose outcomes must still be stored. */
@@ -59,13 +59,13 @@ export class StoreAccess {
   }
 
   /** Reads the store, whatever service it belongs to. */
-  read<T>(action: Action<T>): Promise<T> {
+  read<T>(action: StoreAction<T>): Promise<T> {
     const { opened, delayedAbort } = this.#open();
     return this.track(opened.then(({ store }) => action(store.abortableBy(delayedAbort.signal))));
   }
 
   /** @throws ConfigurationError if the store belongs to another service than the client. */
-  change<T>(method: string, action: Action<T>, signal?: AbortSignal): Promise<T> {
+  change<T>(method: string, action: StoreAction<T>, signal?: AbortSignal): Promise<T> {
     return this.read(async (store) => {
       if (!this.#isServiceChecked) await this.#checkService(method, signal ? store.abortableBy(signal) : store);
       this.#isServiceChecked = true;
@@ -77,7 +77,7 @@ export class StoreAccess {
   changeUntil<T>(
     { signal, inFlight }: { signal: AbortSignal | null | undefined; inFlight: InFlight },
     method: string,
-    action: Action<T>,
+    action: StoreAction<T>,
   ): Promise<T> {
     this.#isServiceChecked = false;
     const delayedAbort = new DelayedAbort(this.#leaseMs);
@@ -87,7 +87,7 @@ export class StoreAccess {
   }
 
   /** Works in the caller's transaction. Once the store is open, no other connection is needed. */
-  async join<T>(method: string, client: unknown, action: Action<T>): Promise<T> {
+  async join<T>(method: string, client: unknown, action: StoreAction<T>): Promise<T> {
     const { opened, connected } = this.#open();
     const noConnection = () =>
       new StorageError(

@@ -153,3 +153,18 @@ it("no error is changed after it was created: a caller may hold it already", () 
   );
   expect(changed).toEqual([]);
 });
+
+it("one name, one thing: no two files declare the same name", () => {
+  const files = new Map<string, string[]>();
+  for (const file of imports.keys()) {
+    const source = ts.createSourceFile(file, readFileSync(join(src, file), "utf8"), ts.ScriptTarget.Latest, true);
+    const names = source.statements.flatMap((statement) => {
+      if (ts.isVariableStatement(statement))
+        return statement.declarationList.declarations.map(({ name }) => name.getText());
+      const { name } = statement as { name?: ts.Identifier };
+      return name ? [name.text] : [];
+    });
+    for (const name of new Set(names)) files.set(name, [...(files.get(name) ?? []), file]);
+  }
+  expect([...files].filter(([, declaredIn]) => declaredIn.length > 1)).toEqual([]);
+});
