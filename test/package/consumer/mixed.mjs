@@ -14,9 +14,7 @@ const client = new InventoryClient(options);
 const { shortID } = await new OtherClient(options).items.get("BOLT-M8");
 const plan = await planItems({ client, desired: [{ shortID, putUp: "Box" }] });
 const { applied } = await plan.apply({ client });
-const outbox = createOutbox({
-  client,
-  store: postgresOutboxStore({ connectionString: "postgres://127.0.0.1:1/none" }),
-});
-const failure = await outbox.summary().catch((error) => error.name);
-console.log([OtherClient === InventoryClient, applied, failure].join());
+// It connects to nothing before its first use.
+const store = postgresOutboxStore({ connectionString: "postgres://127.0.0.1:1/none" });
+const outbox = createOutbox({ client, store });
+console.log([OtherClient === InventoryClient, applied, typeof outbox.run].join());
