@@ -23,7 +23,11 @@ async function programs() {
   onTestFinished(network.close);
   const place = { connectionString: network.url, schema: `starting_${process.pid}_${names++}` };
   const world = createWorld();
-  const outbox = world.createOutbox({ store: postgresOutboxStore(place), leaseMs: LEASE_MS });
+  // A busy machine answers a write late, and then it would be looked up instead of booked.
+  const outbox = world.createOutbox(
+    { store: postgresOutboxStore(place), leaseMs: LEASE_MS, settleMs: 2_000 },
+    { timeoutMs: 2_000 },
+  );
   onTestFinished(() => outbox.close());
   const sink = postgresSink(place);
   const mirror = createMirror({ client: world.createClient(), sink });
