@@ -250,10 +250,10 @@ function isSameDate(one: TextReading, other: TextReading): boolean {
   );
 }
 
-/** Whether a spreadsheet may have added this year, of two digits, to a date without a year. */
+/** Whether a spreadsheet may have added this year, of two digits, to a date without a year: next year, or a recent year. */
 const isRecent = (year: number) => {
-  const age = (new Date().getFullYear() - 2_000 - year + 100) % 100;
-  return age <= MAX_AGE_YEARS || age === 99;
+  const age = (new Date().getFullYear() + 1 - year) % 100;
+  return age <= MAX_AGE_YEARS + 1;
 };
 const MAX_AGE_YEARS = 10;
 

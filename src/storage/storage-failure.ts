@@ -47,7 +47,10 @@ export function ineffectiveCommand(
 
 /** Conditions that may end: locks, conflicts, resources, a server that starts, ends or is not the primary server. */
 const PASSING_STATES = /^(?:08|25006|40|53|55|57|58|XX)/;
-/** Passing failures in which the server works but rejects this command. */
+/**
+ * Passing failures in which the server works but rejects this command. After an internal error (XX), the command may be
+ * repeated, but its effect is not known: for `mayBeStored`, `isRejected` counts it as no rejection.
+ */
 const WORKING_STATES = /^(?:40|53|55|57014|58|XX)/;
 
 /** Lasting results of SQLite: wrong command (1), no right (3, 8, 23), damaged (11, 26), constraint or trigger (19). */

@@ -233,8 +233,9 @@ class Bracket {
   }
 
   /**
-   * Returns the page to read after a page that began with the part number itself. The first such page ends with the
-   * records of the part number. Each further page begins twice as far back.
+   * Returns the page to read after a page that began with the part number itself. The first such page covers the last 80 % of
+   * a page before the end of the part number's records, with a margin on both sides. Further pages contain the position that
+   * is 1, 2, 4 … pages before `high`.
    */
   #pageBefore(low: number, high: number): PageRequest {
     const { maxPageSize } = this.list.memory;

@@ -140,6 +140,8 @@ export async function planItems(options: PlanItemsOptions): Promise<ItemPlan> {
   const levels = await readStockLevels(reader, withStock ? [] : discontinued, {});
   const itemRequests = requestsForItems(discontinued.length, items);
   const { requests } = reader.counter;
+  // If the client remembered items, fewer requests were sent than the items take. How many items these were is not known,
+  // so all requests count.
   const levelRequests = requests > itemRequests ? requests - itemRequests : requests;
   const allowed = discontinued.filter(({ shortID, partNo }) => {
     const quantities = describeQuantities(levels.get(partNo));
