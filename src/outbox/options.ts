@@ -153,7 +153,6 @@ export interface OutboxWatchOptions extends OutboxRunOptions {
 
 /** The shortest lease, in ms. A shorter lease could end before anything is sent. */
 export const DEFAULT_OUTBOX_SETTLE_MS = 60_000;
-export const DEFAULT_LEASE_MS = 30_000;
 const MIN_LEASE_MS = 10;
 
 /** A finite time: if `settleMs` were infinite, no outcome would ever be decided. */

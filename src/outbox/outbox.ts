@@ -23,7 +23,6 @@ import {
 import {
   addManyOptionsSchema,
   addOptionsSchema,
-  DEFAULT_LEASE_MS,
   DEFAULT_OUTBOX_SETTLE_MS,
   entriesOptionsSchema,
   type OutboxAddManyOptions,
@@ -349,9 +348,9 @@ export class Outbox {
   }
 
   #runSettings(method: string): Omit<SenderSettings, "store"> {
-    const { client, settleMs = DEFAULT_OUTBOX_SETTLE_MS, leaseMs = DEFAULT_LEASE_MS } = this.#options;
+    const { client, settleMs = DEFAULT_OUTBOX_SETTLE_MS } = this.#options;
     const inFlight = new InFlight(this.#access.inFlight);
-    const { closed } = this.#access;
+    const { closed, leaseMs } = this.#access;
     if (client !== undefined) return { client, settleMs, leaseMs, closed, inFlight, onWait: this.onWait };
     const what = `${method}: a client is required. Create the outbox with createOutbox({ client, store }).`;
     throw new ConfigurationError(what);

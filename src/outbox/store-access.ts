@@ -3,7 +3,7 @@ import { StorageError } from "../shared/errors/index.js";
 import { afterMs, race } from "../shared/time/wait.js";
 import { DelayedAbort, InFlight } from "../storage/database.js";
 import { assertSameAccount, type ServiceAccount } from "../storage/service.js";
-import { DEFAULT_LEASE_MS, type OutboxOptions } from "./options.js";
+import type { OutboxOptions } from "./options.js";
 import type { OpenStore } from "./store.js";
 import type { Opened } from "./stores.js";
 
@@ -31,13 +31,16 @@ interface Opening {
   delayedAbort: DelayedAbort;
 }
 
+const DEFAULT_LEASE_MS = 30_000;
+
 type StoreAction<T> = (store: OpenStore) => Promise<T>;
 
 export class StoreAccess {
   /** The requests under way whose outcomes must still be stored. */
   readonly inFlight = new InFlight();
+  /** How long the lock of a sender lasts without a heartbeat, in ms. */
+  readonly leaseMs: number;
   readonly #options: OutboxOptions;
-  readonly #leaseMs: number;
   readonly #active = new Set<Promise<unknown>>();
   #opening: Opening | undefined;
   #isServiceChecked = false;
@@ -45,7 +48,7 @@ export class StoreAccess {
 
   constructor(options: OutboxOptions) {
     this.#options = options;
-    this.#leaseMs = options.leaseMs ?? DEFAULT_LEASE_MS;
+    this.leaseMs = options.leaseMs ?? DEFAULT_LEASE_MS;
   }
 
   /** The service of the client; `undefined` if there is no client. */
@@ -80,7 +83,7 @@ export class StoreAccess {
     action: StoreAction<T>,
   ): Promise<T> {
     this.#isServiceChecked = false;
-    const delayedAbort = new DelayedAbort(this.#leaseMs);
+    const delayedAbort = new DelayedAbort(this.leaseMs);
     if (signal) delayedAbort.follow(signal, inFlight);
     const change = (store: OpenStore) => action(store.abortableBy(delayedAbort.signal));
     return this.change(method, change, delayedAbort.signal).finally(() => delayedAbort.stop());
@@ -134,7 +137,7 @@ export class StoreAccess {
   #open(): Opening {
     if (this.#opening) return this.#opening;
     const { store, settleMs } = this.#options;
-    const delayedAbort = new DelayedAbort(this.#leaseMs);
+    const delayedAbort = new DelayedAbort(this.leaseMs);
     delayedAbort.follow(this.closed, this.inFlight);
     let onConnection = () => {};
     const connected = new Promise<void>((resolve) => {

@@ -27,7 +27,7 @@ import type { EntryChange } from "./store.js";
  *   unreadable                                               unknown
  */
 
-/** What a run does with the item after a call. `settle`: it looks up the outcome after `settleMs`. */
+/** The next step of a run for the item. With `settle`, the outcome is looked up after `settleMs`. */
 export type AfterCall = "nothing" | "look-up" | "settle" | "set-aside" | "read-again";
 
 /** Returns how an entry changes at the end of a call, and what follows. `change` is undefined if the entry stays as it is. */

@@ -10,6 +10,7 @@ import { ENTRY_POINTS, GUIDES } from "../../tools/website/navigation.js";
 import { pageOf } from "../../tools/website/pages.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../support/runs.js";
 import { ROOT } from "./support/markdown.js";
+import { membersByType } from "./support/public-api.js";
 
 const site = mkdtempSync(join(tmpdir(), "stocklot-site-"));
 const read = (path: string) => readFileSync(join(site, path), "utf8");
@@ -63,10 +64,8 @@ describe.skipIf(!RUN_ALL)("the site", () => {
       const [line = ""] = /<p>Extends .*?<\/p>/.exec(section) ?? [];
       return section + [...line.matchAll(/>(\w+)<\/code>/g)].map(([, parent = ""]) => shownOf(parent)).join("");
     };
-    const api = readFileSync(join(ROOT, "tools/api", `${name.replace("/", "-")}.txt`), "utf8");
-    const interfaces = [...api.matchAll(/^interface (\w+)[^\n]*\{\n([\s\S]*?)^\}/gm)];
-    const missing = interfaces.flatMap(([, type = "", members = ""]) =>
-      [...members.matchAll(/^ {2}(\w+)\??:/gm)].flatMap(([, member = ""]) =>
+    const missing = [...membersByType(name, "interface")].flatMap(([type, members]) =>
+      members.flatMap((member) =>
         new RegExp(`id="(property-)?${member.toLowerCase()}(-\\d+)?"`).test(shownOf(type)) ? [] : [`${type}.${member}`],
       ),
     );

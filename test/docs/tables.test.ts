@@ -5,6 +5,7 @@ import openApi from "../../openapi.json" with { type: "json" };
 import { FAULT_NAMES } from "../../src/sandbox/faults.js";
 import { LISTS } from "../../src/service/lists.js";
 import { ROOT } from "./support/markdown.js";
+import { membersByType } from "./support/public-api.js";
 
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
 
@@ -14,13 +15,7 @@ function sectionOf(path: string, heading: string): string {
   return rest.split(new RegExp(`^#{1,${level.length}} `, "m"))[0] ?? "";
 }
 
-/** The members of a type, from the report of the public API. */
-function membersOf(report: string, type: string): string[] {
-  const [, body = ""] = new RegExp(`^(?:interface|class) ${type}\\b[^{]*\\{\\n([\\s\\S]*?)^\\}`, "m").exec(
-    read(`tools/api/${report}.txt`),
-  ) ?? ["", ""];
-  return [...body.matchAll(/^ {2}(\w+)\??:/gm)].map(([, name = ""]) => name);
-}
+const membersOf = (entryPoint: string, type: string) => membersByType(entryPoint, "interface|class").get(type) ?? [];
 
 /** What a new member of a type, or a new name, must be explained in. */
 it.each<[what: string, names: readonly string[], path: string, heading: string]>([
@@ -28,11 +23,11 @@ it.each<[what: string, names: readonly string[], path: string, heading: string]>
   ["options of a request", membersOf("stocklot", "RequestOptions"), "docs/reference.md", "Request options"],
   ["methods of items", membersOf("stocklot", "Items"), "docs/reference.md", "Methods"],
   ["methods of inventory", membersOf("stocklot", "Inventory"), "docs/reference.md", "Methods"],
-  ["options of the sandbox", membersOf("stocklot-sandbox", "SandboxOptions"), "docs/testing.md", "All options"],
+  ["options of the sandbox", membersOf("stocklot/sandbox", "SandboxOptions"), "docs/testing.md", "All options"],
   ["faults of the sandbox", FAULT_NAMES, "docs/testing.md", "Fault rules"],
   [
     "fields of the mirror's status",
-    membersOf("stocklot-mirror", "MirrorListStatus"),
+    membersOf("stocklot/mirror", "MirrorListStatus"),
     "docs/mirror.md",
     "How current the copy is",
   ],

@@ -32,7 +32,10 @@ import { readEnd, type SortedList, UnsearchableListError } from "./sorted-list.j
 import { WholeReadings } from "./whole-readings.js";
 
 const MAX_PART_NUMBERS = 10_000;
-/** With this many SKUs, one request to learn the length of the list of items pays off. */
+/**
+ * If the length of the lists is not known, it is read first. With at least this many SKUs, the first page of the list of
+ * items shows it. With fewer SKUs, the end of the searched list shows it, which the search needs anyway.
+ */
 const MANY_SKUS = 13;
 /** How many pages a search reads, as a pessimistic estimate. */
 const PAGES_PER_SEARCH = 2;

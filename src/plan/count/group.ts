@@ -71,7 +71,7 @@ export function lotsOfGroup(group: CountGroup, lots: readonly BookLot[] = []): B
 
 const receivedAt = ({ received }: BookLot): number => serviceTimeMs(received) ?? 0;
 
-/** What is known about a movement besides the lots before and after it. */
+/** The facts about a movement that the lots before and after it do not show. */
 interface MovementFacts {
   wid: number;
   /** When the lots were read before: ISO 8601. */
