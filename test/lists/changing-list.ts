@@ -113,7 +113,7 @@ export class ChangingList {
       gapless: false,
       keyOf: (lot: Lot) => lot.recNo,
       warn: (message) => this.warnings.push(message),
-      fetch: (request, { signal }) => this.#fetch(request, signal),
+      fetch: (request, { signal = new AbortController().signal }) => this.#fetch(request, signal),
       ...settings,
       pageSize: settings.gapless ? Math.max(25, pageSize) : pageSize,
     }));

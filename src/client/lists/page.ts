@@ -69,8 +69,9 @@ export interface PageSession<T> {
   keyOf: ((record: T) => RecordKey | undefined) | undefined;
   /**
    * Fetches one page. The first page of an iteration has the priority of any other read; further pages have the priority "low".
+   * `signal` belongs to the iteration, which adds the caller's line to an error itself.
    */
-  fetch(request: PageRequest, context: { isFurther: boolean; signal: AbortSignal }): Promise<Page<T>>;
+  fetch(request: PageRequest, context: { isFurther: boolean; signal?: AbortSignal }): Promise<Page<T>>;
   /** Logs that the list is short, once per client and list. */
   warn(message: string): void;
 }

@@ -52,14 +52,9 @@ export class Paginator<T> implements AsyncIterable<T> {
    */
   async page(): Promise<Page<T>> {
     const session = this.#createSession();
-    try {
-      const page = await session.fetch(session.first, { isFurther: false, signal: new AbortController().signal });
-      assertRequestedPage(session.label, page, session.first);
-      return page;
-    } catch (error) {
-      showCaller(error);
-      throw error;
-    }
+    const page = await session.fetch(session.first, { isFurther: false });
+    assertRequestedPage(session.label, page, session.first);
+    return page;
   }
 
   /**
