@@ -28,6 +28,7 @@ export const PROJECT_GROUPS: readonly PageGroup[] = [
       "CHANGELOG.md",
       "bench/README.md",
       ".github/CONTRIBUTING.md",
+      ".github/ADDING.md",
       "docs/releasing.md",
       ".github/SECURITY.md",
       ".github/CODE_OF_CONDUCT.md",
