@@ -5,26 +5,30 @@ import type { LookUpResult } from "./find-outcome.js";
 import type { EntryChange } from "./store.js";
 
 /*
- * What becomes of an entry after a call, and after a look-up. "Before" is the state before the call: `pending` if no
- * earlier attempt may have been applied, otherwise `sending`.
+ * What becomes of an entry at the end of a call (`afterCall`), and after a look-up (`afterLookUp`).
  *
- *   end of a call            before    the entry is then     what follows
- *   applied                            applied               nothing
+ * "Before" is the state of the entry when the call began. `pending`: no earlier attempt can have been applied. `sending`: an
+ * earlier attempt may have been applied. Example: the response to an update was lost, so the entry is `sending`. The update is
+ * sent again and refused. The refusal says nothing about the first attempt, so the item is looked up.
+ *
+ *   end of the call          before    the entry is then     what follows
+ *   applied                  any       applied               nothing
  *   refused                  pending   rejected              nothing
- *                            sending   sending               a look-up: an earlier attempt may have been applied
- *   uncertain                          sending               a look-up after `settleMs`, or the item is left alone until
- *                                                            the next run
+ *                            sending   sending               a look-up
+ *   uncertain                any       sending               a look-up after `settleMs`. After too many uncertain calls
+ *                                                            (`MAX_UNCERTAIN`), the item is left alone until the next run
  *   failed, fails-for-all    pending   pending               the item is left alone until the next run
  *                            sending   sending               the same
- *   interrupted                        as after `failed`,    the run may read the item again: somebody else may have
- *                                      without an error      changed the entry
+ *   interrupted              pending   pending, no error     the run may read the item again: somebody else may have
+ *                            sending   sending, unchanged    changed the entry
  *
  *   look-up                  operation                       the entry is then
- *   applied                                                  applied
- *   absent                   receive                         pending
+ *   applied                  any                             applied
+ *   absent                   receive                         pending, and is sent again
  *   absent, unclear          create                          sending, and is sent again: a SKU is unique
- *   unclear                  receive, any after a refusal    unknown
- *   unreadable                                               unknown
+ *   unclear                  receive                         unknown
+ *   unclear                  any, after a refusal            unknown
+ *   unreadable               any                             unknown
  */
 
 /** The next step of a run for the item. With `settle`, the outcome is looked up after `settleMs`. */

@@ -1,5 +1,6 @@
 /*
- * What an HTTP status means. All rooms use these functions.
+ * What the HTTP status of an error response says. Each column is a function of this file. The client, the outbox and the
+ * mirror use the same functions, so that they judge a status in the same way.
  *
  *                     transient   passing   lasting   may refuse    refusal of   refuses credentials
  *                                                     a parameter   one write    (POST /Token)
