@@ -2,22 +2,27 @@
  * What the HTTP status of an error response says. Each column is a function of this file. The client, the outbox and the
  * mirror use the same functions, so that they judge a status in the same way.
  *
- *                     transient   passing   lasting   may refuse    refusal of   refuses credentials
- *                                                     a parameter   one write    (POST /Token)
- *   400                                     yes       yes           yes          yes
- *   401, 403                                yes                                  yes
- *   404, 409, 422                           yes                     yes
- *   408               yes         yes
- *   425, 429                      yes
- *   other 4xx                               yes
- *   501                                               yes
- *   other 5xx         yes         yes                 yes
+ *                     transient   may have   passing   lasting   may refuse    refusal of   refuses credentials
+ *                                 applied                        a parameter   one write    (POST /Token)
+ *   302, 303                      yes
+ *   400                                                yes       yes           yes          yes
+ *   401, 403                                           yes                                  yes
+ *   404, 409, 422                                      yes                     yes
+ *   408               yes         yes        yes
+ *   425, 429                                 yes
+ *   other 4xx                                          yes
+ *   501                                                          yes
+ *   other 5xx         yes         yes        yes                 yes
  *
  * Source: service interface, "Errors".
  */
 
-/** Another attempt may succeed, and a write may have been applied. */
+/** Another attempt may succeed. */
 export const isTransientStatus = (status: number): boolean => status === 408 || (status >= 500 && status !== 501);
+
+/** A write may have been applied. 302 and 303 may lead to the result of a write. */
+export const mayHaveApplied = (status: number): boolean =>
+  isTransientStatus(status) || status === 302 || status === 303;
 
 /** A later request may succeed. */
 export const isPassingStatus = (status: number): boolean =>

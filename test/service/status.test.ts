@@ -4,6 +4,7 @@ import {
   isPassingStatus,
   isRefusalStatus,
   isTransientStatus,
+  mayHaveApplied,
   mayRefuseParameter,
   refusesCredentials,
 } from "../../src/service/status.js";
@@ -14,6 +15,7 @@ const from500 = hundredFrom(500).filter((status) => status !== 501);
 /** The statuses for which an answer is yes; for all others from 100 to 599 it is no. */
 const TABLE: readonly [string, (status: number) => boolean, readonly number[]][] = [
   ["transient", isTransientStatus, [408, ...from500]],
+  ["one of a write that may have been applied", mayHaveApplied, [302, 303, 408, ...from500]],
   ["passing", isPassingStatus, [408, 425, 429, ...from500]],
   ["lasting", isLastingStatus, hundredFrom(400).filter((status) => ![408, 425, 429].includes(status))],
   ["perhaps a refusal of a parameter", mayRefuseParameter, [400, ...hundredFrom(500)]],

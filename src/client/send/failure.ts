@@ -17,7 +17,7 @@
  *
  * "Sent" is what the transport knows (`ExchangeEnd.sent`), never what an error code suggests.
  */
-import { isTransientStatus } from "../../service/status.js";
+import { isTransientStatus, mayHaveApplied } from "../../service/status.js";
 import { messageOf } from "../../shared/unknown.js";
 import type { WireResponse } from "../transport/exchange.js";
 import type { NetworkFailure } from "../transport/network-failure.js";
@@ -121,13 +121,10 @@ function afterStatus(call: Call, { status, headers }: WireResponse): Consequence
   const reason = `HTTP ${status}`;
   if (status === 429) return { applied: "no", retry: "after the pause", reason };
   if (status === 401 && !call.request.isTokenRequest) return { applied: "no", retry: "with a new token", reason };
-  if (!leavesOpen(status)) return { applied: "no", retry: "never", reason };
+  if (!mayHaveApplied(status)) return { applied: "no", retry: "never", reason };
   const retry = isTransientStatus(status) ? repeatedIf(call.mayRepeat) : "never";
   return { applied: "unknown", retry, reason, retryAfterMs: parseRetryAfterMs(headers) };
 }
-
-/** Whether a write with this status may have been applied. 302 and 303 may lead to the result of a write. */
-const leavesOpen = (status: number) => isTransientStatus(status) || status === 302 || status === 303;
 
 const ifSent = (sent: boolean) => (sent ? "unknown" : "no");
 
