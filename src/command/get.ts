@@ -2,7 +2,7 @@ import { Command } from "commander";
 import type { Item } from "../service/item.js";
 import { isInStock, type Lot } from "../service/lot.js";
 import type { StockLevel } from "../service/stock-level.js";
-import { isNoSuchItem } from "../writes/refusal.js";
+import { isNoSuchItem } from "../shared/errors/api-errors.js";
 import { type ConnectionFlags, withClient, withConnection } from "./connection.js";
 import { CommandError, EXIT, integerOption } from "./exit.js";
 import { withHelp } from "./help.js";

@@ -2,7 +2,7 @@ import type { McpServer } from "@modelcontextprotocol/server";
 import * as z from "zod";
 import { ConfigurationError, type InventoryClient, type Item } from "../client/index.js";
 import { isInStock } from "../service/lot.js";
-import { isNoSuchItem } from "../writes/refusal.js";
+import { isNoSuchItem } from "../shared/errors/api-errors.js";
 import { changesInCopy, itemsInCopy, type Stock, stockInCopy } from "./copy.js";
 import { clientOf, type ServerParts } from "./parts.js";
 import { addTool, CallError, READ_ONLY, record } from "./tool.js";

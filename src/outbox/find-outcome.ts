@@ -2,8 +2,8 @@ import { type LookedUpReceipt, receiptTexts, wasWrittenAfter } from "../client/f
 import type { InventoryClient, Item, RequestOptions } from "../client/index.js";
 import { comparableSku } from "../service/key.js";
 import { isSameValue } from "../service/same-value.js";
+import { isNoSuchItem } from "../shared/errors/api-errors.js";
 import { fieldOf } from "../shared/unknown.js";
-import { isNoSuchItem } from "../writes/refusal.js";
 import { inputOf, type StoredEntry } from "./entry.js";
 import { hasMark, markOf, showsMark } from "./marks.js";
 import type { OpenStore } from "./store.js";

@@ -2,7 +2,7 @@ import type { ReadWith } from "../bulk/requests.js";
 import { isListCheaper } from "../client/for-add-ons.js";
 import type { Item } from "../service/item.js";
 import type { ItemListParams } from "../service/list-params.js";
-import { isNoSuchItem } from "../writes/refusal.js";
+import { isNoSuchItem } from "../shared/errors/api-errors.js";
 
 /**
  * Returns the items with these SKUs. Items that do not exist are left out. Reads each item, or the list of all items,

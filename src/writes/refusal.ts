@@ -3,7 +3,6 @@ import {
   ApiError,
   AuthenticationError,
   InputValidationError,
-  NotFoundError,
   PermissionError,
   RateLimitError,
   ResponseValidationError,
@@ -32,6 +31,3 @@ export function isLastingRefusal(error: unknown): boolean {
   if (!(error instanceof ApiError) || !isServiceError(error) || concernsAllWrites(error)) return false;
   return !isPassingStatus(error.status);
 }
-
-/** Whether the service says that there is no such item. A 404 of a proxy says nothing. */
-export const isNoSuchItem = (error: unknown): boolean => error instanceof NotFoundError && isServiceError(error);

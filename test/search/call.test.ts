@@ -88,6 +88,22 @@ describe("A search for one item", () => {
     expect(service.requests.filter(({ pathname }) => pathname.endsWith("/Item"))).toHaveLength(1);
   });
 
+  it.each([
+    "omit",
+    "error",
+  ] as const)("takes no item for missing because a proxy answers 404 (%s)", async (onMissing) => {
+    let isUp = false;
+    const client = clientWith(new SearchedService(NUMBERS), ({ pathname }) =>
+      pathname.endsWith("/Item") && !isUp ? new Response("<html>no such route</html>", { status: 404 }) : undefined,
+    );
+    const skus = ["SKU-10", "SKU-20"];
+    const options = { onMissing, maxAgeMs: 60_000 };
+    const error = await client.inventory.getStockLevels(skus, options).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ status: 404, serviceMessage: expect.stringContaining("no such route") });
+    isUp = true;
+    expect([...(await client.inventory.getStockLevels(skus, options)).keys()]).toEqual(skus);
+  });
+
   it("refuses an item without an integer part number, however strictly responses are validated", async () => {
     for (const responseValidation of ["error", "warn", "off"] as const) {
       const client = clientWith(

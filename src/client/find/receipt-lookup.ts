@@ -1,7 +1,7 @@
 import { MAX_PAGE_SIZE } from "../../service/lists.js";
 import type { Lot } from "../../service/lot.js";
-import { NotFoundError, PermissionError, ResponseValidationError } from "../../shared/errors/index.js";
-import { isServiceError } from "../../shared/errors/service-error.js";
+import { isNoSuchItem } from "../../shared/errors/api-errors.js";
+import { PermissionError, ResponseValidationError } from "../../shared/errors/index.js";
 import { type InventoryList, type RecordNumbers, recNoOnlyLotList } from "../lists/inventory-lists.js";
 import type { ItemLookup } from "../search/item-lookup.js";
 import { SortedLists } from "../search/open-list.js";
@@ -160,8 +160,7 @@ export class ReceiptLookup {
     try {
       return await this.#itemLookup.partNoOf(itemID, options);
     } catch (error) {
-      const isUnknown = error instanceof NotFoundError && isServiceError(error);
-      if (isUnknown || error instanceof ResponseValidationError) return undefined;
+      if (isNoSuchItem(error) || error instanceof ResponseValidationError) return undefined;
       throw error;
     }
   }

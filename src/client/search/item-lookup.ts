@@ -1,5 +1,6 @@
 import type { InventoryListParams } from "../../service/list-params.js";
 import { setNewest } from "../../shared/bounded-map.js";
+import { isNoSuchItem } from "../../shared/errors/api-errors.js";
 import { NotFoundError, PaginationError, TimeoutError } from "../../shared/errors/index.js";
 import { checkInput } from "../../shared/schema.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
@@ -275,7 +276,7 @@ export class ItemLookup {
         partNos.set(shortID, partNo);
         setNewest(this.#partNos, shortID, partNo, MAX_PART_NUMBERS);
       } catch (error) {
-        if (!(error instanceof NotFoundError)) throw error;
+        if (!isNoSuchItem(error)) throw error;
         missing.set(shortID, error);
       }
     }
@@ -380,7 +381,17 @@ export function missingItemsError(missing: ReadonlyMap<string, NotFoundError>): 
   const names = [...missing.keys()];
   const { status, code, method, path, headers, attempts } = first;
   const message = `Items ${names.join(", ")} were not found.`;
-  return new NotFoundError({ status, code, message, method, path, headers, attempts, details: { shortIDs: names } });
+  return new NotFoundError({
+    status,
+    code,
+    message,
+    method,
+    path,
+    headers,
+    attempts,
+    details: { shortIDs: names },
+    isFromService: true,
+  });
 }
 
 async function showByPartNo<T>(list: SortedList<T>, item: SearchedItem): Promise<{ shown: T[]; isFound: boolean }> {

@@ -3,11 +3,11 @@ import { ConnectionError, InputValidationError, PaginationError } from "../../cl
 import { MAX_TAKEOVERS, type Outbox, parsed, type SenderAccess, type StoredEntry } from "../../outbox/for-rooms.js";
 import type { OutboxEntryInput } from "../../outbox/index.js";
 import { comparableSku } from "../../service/key.js";
+import { isNoSuchItem } from "../../shared/errors/api-errors.js";
 import { callSafely } from "../../shared/time/callback.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { FailuresInARow } from "../../writes/failures-in-a-row.js";
-import { isNoSuchItem } from "../../writes/refusal.js";
 import { groupBy } from "../group-by.js";
 import { MAX_AGE_MS, type PlanApplyOptions, SlowItems, TOO_SLOW } from "../report.js";
 import type { CountChange, CountPlanContent, ReportedGroup } from "./document.js";

@@ -1,6 +1,6 @@
 import { brandErrorClasses } from "./brand.js";
 import { redact, redactData, redactStart } from "./redact.js";
-import { markAsServiceError } from "./service-error.js";
+import { isServiceError, markAsServiceError } from "./service-error.js";
 import { StocklotError } from "./stocklot-error.js";
 
 /** The content of a response with an error status. The fields without a comment are those of the error. */
@@ -88,6 +88,10 @@ export class AuthenticationError extends ApiError {}
 
 /** 404: there is no such item, alias or record. */
 export class NotFoundError extends ApiError {}
+
+/** Whether the service itself says that there is no such item. A 404 of a proxy says nothing about the item. */
+export const isNoSuchItem = (error: unknown): error is NotFoundError =>
+  error instanceof NotFoundError && isServiceError(error);
 
 /** 409: the request conflicts with the current state, for example a SKU that is taken. */
 export class ConflictError extends ApiError {}
