@@ -31,6 +31,6 @@ export type {
 export { instrument } from "./observe/observer.js";
 export { onRetry } from "./send/on-retry.js";
 export { encodeJson } from "./send/payload.js";
-export { castUnchecked, GZIP_PROBLEM } from "./send/response.js";
+export { GZIP_PROBLEM } from "./send/response.js";
 export { aheadMsOf, serviceTimeBefore } from "./send/service-clock.js";
 export { isLoopbackHost } from "./transport/agent.js";

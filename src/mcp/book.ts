@@ -1,10 +1,10 @@
 import type { McpServer } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import { castUnchecked } from "../client/for-add-ons.js";
 import { type Booked, bookOnce, decline, findKnown } from "../outbox/for-rooms.js";
 import type { Outbox } from "../outbox/index.js";
 import { WRITES } from "../service/operations.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
+import { castUnchecked } from "../shared/unknown.js";
 import { type Booking, clientOf, type ServerParts } from "./parts.js";
 import { Questions, type WantedWrite } from "./question.js";
 import { addTool, CallError, MAX_TEXT_LENGTH, type ToolCall } from "./tool.js";

@@ -1,7 +1,7 @@
 import type { McpServer } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import { castUnchecked } from "../client/for-add-ons.js";
 import { type PlanItemsOptions, planItems } from "../plan/index.js";
+import { castUnchecked } from "../shared/unknown.js";
 import { clientOf, type ServerParts } from "./parts.js";
 import { addTool } from "./tool.js";
 

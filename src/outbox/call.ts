@@ -1,8 +1,9 @@
 import { BACKGROUND } from "../bulk/requests.js";
-import { castUnchecked, onRetry } from "../client/for-add-ons.js";
+import { onRetry } from "../client/for-add-ons.js";
 import { InputValidationError, type InventoryClient, type RequestOptions, StocklotError } from "../client/index.js";
 import { onAbort } from "../shared/time/abort.js";
 import { startTimer } from "../shared/time/clock.js";
+import { castUnchecked } from "../shared/unknown.js";
 import type { InFlight } from "../storage/database.js";
 import { isIdempotent, methodOf, type OutboxOperation } from "../writes/operation.js";
 import { concernsAllWrites, isRefusal } from "../writes/refusal.js";

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { castUnchecked } from "../client/for-add-ons.js";
 import { ConfigurationError, StorageError } from "../shared/errors/index.js";
+import { castUnchecked } from "../shared/unknown.js";
 import {
   abortableBy,
   placeholders,

@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from "node:crypto";
-import { accountOf, castUnchecked } from "../client/for-add-ons.js";
+import { accountOf } from "../client/for-add-ons.js";
 import type { InventoryClient } from "../client/index.js";
 import { canonicalJson } from "../shared/canonical-json.js";
 import { ConfigurationError } from "../shared/errors/index.js";
-import { fieldOf, messageOf } from "../shared/unknown.js";
+import { castUnchecked, fieldOf, messageOf } from "../shared/unknown.js";
 import type { ServiceAccount } from "../storage/service.js";
 
 export const PLAN_FORMAT = { format: "stocklot plan", version: 2 } as const;

@@ -13,6 +13,9 @@ export function isPlainObject(value: object): boolean {
 /** A field of any value; `undefined` if there is none. */
 export const fieldOf = (value: unknown, name: string): unknown => Reflect.get(Object(value), name);
 
+/** Casts data without a check: other code has validated the data or will, or the caller wants no validation. */
+export const castUnchecked = <T>(data: unknown) => data as T;
+
 /** The message of a thrown value, which may be anything, even a value that has no string. Never throws. */
 export function messageOf(thrown: unknown): string {
   try {

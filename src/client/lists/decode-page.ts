@@ -1,11 +1,10 @@
 import * as z from "zod";
 import { integer, type LazySchema, lazy } from "../../shared/schema.js";
 import type { StandardSchema } from "../../shared/standard-schema.js";
-import { fieldOf } from "../../shared/unknown.js";
+import { castUnchecked, fieldOf } from "../../shared/unknown.js";
 import type { ResponseContext, ResponseReader } from "../send/call.js";
 import {
   assertMatchesSchema,
-  castUnchecked,
   compileLazily,
   invalidResponseError,
   readJsonBody,

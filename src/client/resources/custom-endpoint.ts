@@ -13,6 +13,7 @@ import {
   withCheck,
 } from "../../shared/schema.js";
 import { isStandardSchema, type StandardSchema } from "../../shared/standard-schema.js";
+import { castUnchecked } from "../../shared/unknown.js";
 import { createStandardPageReader } from "../lists/decode-page.js";
 import { createFieldKeyReader, createPaginator, type ListOptions } from "../lists/list.js";
 import type { Paginator } from "../lists/paginator.js";
@@ -21,7 +22,7 @@ import type { Query } from "../send/payload.js";
 import { describePathProblem } from "../send/payload.js";
 import type { RequestOptions } from "../send/request-options.js";
 import type { Requester } from "../send/requester.js";
-import { castUnchecked, createStandardJsonReader, readJsonBody } from "../send/response.js";
+import { createStandardJsonReader, readJsonBody } from "../send/response.js";
 
 /** A request to an endpoint that has no method of its own. */
 export interface CustomRequest<T = unknown> {

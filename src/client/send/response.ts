@@ -5,7 +5,7 @@ import { redactStart } from "../../shared/errors/redact.js";
 import { boundedIssues, describeProblem, type LazySchema, lazy, MAX_ISSUES } from "../../shared/schema.js";
 import type { StandardSchema } from "../../shared/standard-schema.js";
 import { untilAborted } from "../../shared/time/wait.js";
-import { fieldOf } from "../../shared/unknown.js";
+import { castUnchecked, fieldOf } from "../../shared/unknown.js";
 import { parseJsonOrUndefined, readValidText } from "../transport/exchange.js";
 import type { Call, ResponseContext, ResponseReader } from "./call.js";
 
@@ -81,9 +81,6 @@ export async function validateWithStandardSchema<T>(
   throwOrLogIssues(boundedIssues(result.issues, at), context);
   return castUnchecked(data);
 }
-
-/** Casts data without a check: other code has validated the data or will, or the caller wants no validation. */
-export const castUnchecked = <T>(data: unknown) => data as T;
 
 const MAX_BODY_EXCERPT_LENGTH = 120;
 

@@ -1,11 +1,10 @@
 import * as z from "zod";
-import { castUnchecked } from "../../client/for-add-ons.js";
 import { newEntry } from "../../outbox/for-rooms.js";
 import type { OutboxEntryInput, OutboxOptions } from "../../outbox/index.js";
 import { describeSkuSpaces } from "../../service/key.js";
 import { WRITES } from "../../service/operations.js";
 import { InputValidationError, type Issue } from "../../shared/errors/index.js";
-import { fieldOf } from "../../shared/unknown.js";
+import { castUnchecked, fieldOf } from "../../shared/unknown.js";
 import { CommandError, failureOrInterruption } from "../exit.js";
 import {
   describeNumber,

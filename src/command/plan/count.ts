@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
 import { Command } from "commander";
 import * as z from "zod";
-import { castUnchecked } from "../../client/for-add-ons.js";
 import { planCountOfSheets } from "../../plan/for-rooms.js";
 import { type CountSnapshot, type PlanCountOptions, takeSnapshot } from "../../plan/index.js";
+import { castUnchecked } from "../../shared/unknown.js";
 import { type ConnectionFlags, connectionWords, withClient, withConnection } from "../connection.js";
 import { CommandError, integerOption } from "../exit.js";
 import { assertNotReplaced, fileOption, outputTarget, type Replacing, writeFile } from "../files.js";

@@ -1,9 +1,8 @@
 import { Command, Option } from "commander";
-import { castUnchecked } from "../../client/for-add-ons.js";
 import { type PlanItemsOptions, planItems } from "../../plan/index.js";
 import type { Item } from "../../service/item.js";
 import { WRITES } from "../../service/operations.js";
-import { fieldOf } from "../../shared/unknown.js";
+import { castUnchecked, fieldOf } from "../../shared/unknown.js";
 import { CommandError, namesOption } from "../exit.js";
 import { withHelp } from "../help.js";
 import { setOption } from "../rows/columns.js";

@@ -1,5 +1,5 @@
 import { BulkRequests, type ReadWith } from "../../bulk/requests.js";
-import { castUnchecked, isListCheaper, requestsForItems, requestsForList } from "../../client/for-add-ons.js";
+import { isListCheaper, requestsForItems, requestsForList } from "../../client/for-add-ons.js";
 import { ConnectionError, type Item } from "../../client/index.js";
 import { serviceTimeMs } from "../../service/date.js";
 import { isSameValue } from "../../service/same-value.js";
@@ -7,6 +7,7 @@ import type { StockLevel } from "../../service/stock-level.js";
 import { StocklotError } from "../../shared/errors/index.js";
 import { callSafely } from "../../shared/time/callback.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
+import { castUnchecked } from "../../shared/unknown.js";
 import { FailuresInARow } from "../../writes/failures-in-a-row.js";
 import { methodOf } from "../../writes/operation.js";
 import { concernsAllWrites } from "../../writes/refusal.js";
