@@ -6,6 +6,7 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { InventoryClient } from "../client/index.js";
 import { BOOKINGS, type Booking, type ServerParts, TIMES } from "../mcp/parts.js";
 import { type MirrorCopy, openCopy, postgresSink, sqliteSink } from "../mirror/index.js";
+import { SingleWrites } from "../outbox/for-rooms.js";
 import { createOutbox } from "../outbox/index.js";
 import { type ConnectionFlags, connectionOptions, connectionWords, withConnection } from "./connection.js";
 import { isPostgresAddress, outboxStoreOf, postgresAddress } from "./database.js";
@@ -61,6 +62,7 @@ async function serveTools(flags: McpFlags): Promise<void> {
     client,
     copy: copy?.open,
     outbox,
+    writes: outbox && new SingleWrites(outbox),
     operations,
     confirms: confirm === "always",
     savePlan: flags.plans === undefined ? undefined : planWriter(flags.plans),

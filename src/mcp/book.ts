@@ -1,14 +1,13 @@
 import type { McpServer } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import { type Booked, bookOnce, decline, findKnown } from "../outbox/for-rooms.js";
-import type { Outbox } from "../outbox/index.js";
+import type { Booked, SingleWrites } from "../outbox/for-rooms.js";
 import { WRITES } from "../service/operations.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { castUnchecked } from "../shared/unknown.js";
 import { type Booking, clientOf, type ServerParts } from "./parts.js";
 import { Questions, type WantedWrite } from "./question.js";
 import { addTool, CallError, MAX_TEXT_LENGTH, type ToolCall } from "./tool.js";
-import { isRefusedByPerson, keyArgument, shownEntry, shownEntrySchema } from "./writes.js";
+import { givenOf, isRefusedByPerson, keyArgument, shownEntry, shownEntrySchema } from "./writes.js";
 
 /*
  * A write is booked once, whatever an assistant does:
@@ -32,7 +31,7 @@ const outputSchema = z.object({
 /** Whether a person can read the whole input. */
 const isShort = (input: object) => JSON.stringify(input).length <= MAX_TEXT_LENGTH;
 
-export function addBookTool(server: McpServer, parts: ServerParts, outbox: Outbox): void {
+export function addBookTool(server: McpServer, parts: ServerParts, writes: SingleWrites): void {
   const questions = new Questions(server, parts);
   const [first = "receive", ...others] = parts.operations;
   /** The end of the last call for each key. Calls with the same key run one by one: a person is asked only once. */
@@ -66,16 +65,16 @@ export function addBookTool(server: McpServer, parts: ServerParts, outbox: Outbo
 
   async function book(wanted: WantedWrite, call: ToolCall) {
     call.signal.throwIfAborted();
-    const known = await findKnown(outbox, wanted, call.signal);
+    const known = await writes.find(wanted, call.signal);
     if (known.is !== "new") return describe(known, wanted, parts);
     const answer = await questions.answerTo(wanted, known.equals, call);
     if ("resultType" in answer) return answer;
     const [equal] = known.equals;
     if (answer.is === "once" && equal) return describe({ is: "equal", entry: equal }, wanted, parts);
-    if (answer.is === "refused") return describe({ is: "stored", entry: await decline(outbox, wanted) }, wanted, parts);
+    if (answer.is === "refused") return describe({ is: "stored", entry: await writes.decline(wanted) }, wanted, parts);
     if (answer.is !== "accepted") return NOT_ANSWERED;
     const until = monotonicNowMs() + parts.times.bookMs;
-    return describe(await bookOnce(outbox, wanted, { ...answer, signal: call.signal, until }), wanted, parts);
+    return describe(await writes.book(wanted, { ...answer, signal: call.signal, until }), wanted, parts);
   }
 }
 
@@ -115,7 +114,9 @@ function describe({ is, entry }: Booked, wanted: WantedWrite, parts: ServerParts
         entry.state === "unknown" ? next : "call book again in a minute, with the same key.",
       );
     case "other-input": {
-      const [before, now] = [entry, wanted].map(({ operation, input }) => JSON.stringify({ operation, input }));
+      const [before, now] = [givenOf(entry), wanted].map(({ operation, input }) =>
+        JSON.stringify({ operation, input }),
+      );
       throw new CallError(
         `the key ${JSON.stringify(entry.key)} was used for ${before} (${entry.state}), and now for ${now}. Nothing was booked now.`,
         "if it is another transaction, use another key; otherwise repeat the first input.",

@@ -2,10 +2,6 @@
 import type { Readable, Writable } from "node:stream";
 import { McpServer } from "@modelcontextprotocol/server";
 import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
-import { Settling } from "../outbox/for-rooms.js";
-import type { Outbox } from "../outbox/index.js";
-import { monotonicNowMs } from "../shared/time/clock.js";
-import { repeat } from "../shared/time/repeat.js";
 import { sleep } from "../shared/time/wait.js";
 import { VERSION } from "../shared/version.js";
 import { addBookTool } from "./book.js";
@@ -20,10 +16,10 @@ const INSTRUCTIONS =
 
 function createServer(parts: ServerParts): McpServer {
   const server = new McpServer({ name: "stocklot", version: VERSION }, { instructions: INSTRUCTIONS });
-  const { outbox, operations, savePlan } = parts;
+  const { outbox, writes, operations, savePlan } = parts;
   addReadTools(server, parts);
   if (outbox) addWriteTools(server, parts, outbox);
-  if (outbox && operations.length > 0) addBookTool(server, parts, outbox);
+  if (writes && operations.length > 0) addBookTool(server, parts, writes);
   if (savePlan) addPlanTool(server, parts, savePlan);
   return server;
 }
@@ -44,28 +40,8 @@ export async function serveMcp(
     closed.abort();
   };
   const ends = AbortSignal.any([signal, closed.signal]);
-  const settling = parts.outbox && settleAll(parts.outbox, parts, ends);
+  const settling = parts.writes?.settle(parts.times.settleEveryMs, ends, parts.onError);
   await sleep(Number.POSITIVE_INFINITY, ends);
   await handle.close();
   await settling;
-}
-
-/** After a failure of the service or the database, the next attempt waits for this many intervals. */
-const INTERVALS_AFTER_FAILURE = 15;
-
-function settleAll(
-  outbox: Outbox,
-  { times: { settleEveryMs }, onError }: ServerParts,
-  signal: AbortSignal,
-): Promise<void> {
-  const settling = new Settling();
-  return repeat({
-    run: () => settling.round(outbox, signal),
-    nextRunAt: () => monotonicNowMs() + settleEveryMs,
-    ends: [signal],
-    onError(error) {
-      onError(error);
-      return sleep(INTERVALS_AFTER_FAILURE * settleEveryMs, signal);
-    },
-  });
 }

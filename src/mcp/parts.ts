@@ -1,5 +1,6 @@
 import type { InventoryClient } from "../client/index.js";
 import type { MirrorCopy } from "../mirror/index.js";
+import type { SingleWrites } from "../outbox/for-rooms.js";
 import type { Outbox } from "../outbox/index.js";
 
 /** The writes that an assistant may book. */
@@ -13,6 +14,8 @@ export interface ServerParts {
   /** Opens the copy; `undefined` without a copy. @throws ConfigurationError if the copy cannot be read. */
   copy: (() => Promise<MirrorCopy>) | undefined;
   outbox: Outbox | undefined;
+  /** Books writes in the outbox, one by one. */
+  writes: SingleWrites | undefined;
   operations: readonly Booking[];
   /** Whether a person is asked before a write. */
   confirms: boolean;

@@ -1,18 +1,27 @@
 import type { McpServer } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import { givenOf, OUTBOX_STATES } from "../outbox/for-rooms.js";
-import type { Outbox, OutboxEntry, OutboxState } from "../outbox/index.js";
+import { type Outbox, type OutboxEntry, type OutboxState, withoutMark } from "../outbox/index.js";
 import { fieldOf } from "../shared/unknown.js";
 import type { ServerParts } from "./parts.js";
 import { addTool, CallError, isoTime, READ_ONLY, record } from "./tool.js";
 
 export const keyArgument = z.string().min(1).max(200);
-const stateSchema = z.enum(OUTBOX_STATES);
+const STATES = ["pending", "sending", "applied", "rejected", "unknown", "canceled"] satisfies readonly OutboxState[];
+const stateSchema = z.enum(STATES);
 
 export const shownEntrySchema = record({
   ...{ key: z.string(), operation: z.string(), state: stateSchema },
   ...{ addedAt: z.string(), attempts: z.int(), next: z.string().describe("what to do next") },
 });
+
+/** Returns an entry as the assistant gave it: without the mark of the outbox in its remark. */
+export function givenOf(entry: OutboxEntry): OutboxEntry {
+  const remark = fieldOf(entry.input, "remark");
+  if (typeof remark !== "string") return entry;
+  const { remark: _, ...input }: Record<string, unknown> = { ...Object(entry.input) };
+  const given = withoutMark(remark);
+  return { ...entry, input: given === "" ? input : { ...input, remark: given } };
+}
 
 export function shownEntry(entry: OutboxEntry, { advice }: ServerParts) {
   const { addedAt, sentAt, settledAt, ...rest } = givenOf(entry);

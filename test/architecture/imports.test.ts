@@ -36,7 +36,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   mirror: ["client", "storage", "bulk"],
   sandbox: [],
   msw: ["sandbox"],
-  mcp: ["client", "writes", "outbox", "plan", "mirror"],
+  mcp: ["client", "outbox", "plan", "mirror"],
   command: ["client", "storage", "writes", "bulk", "outbox", "plan", "mirror", "sandbox", "mcp"],
 };
 
@@ -88,6 +88,20 @@ it("a room is entered through its door", () => {
   );
   expect(past).toEqual([]);
 });
+
+it("the tools for assistants work with the public API: what else they need is passed in by the command", () => {
+  const inner = [...imports.keys()].filter((file) => roomOf(file) === "mcp").flatMap(valuesFromDoors);
+  expect(inner.filter((target) => !/^\.\.\/(\w+\/index|(shared|service)\/.*)\.js$/.test(target))).toEqual([]);
+});
+
+/** The modules of other rooms from which a file imports more than types. */
+function valuesFromDoors(file: string): string[] {
+  const { statements } = ts.createSourceFile(file, readFileSync(join(src, file), "utf8"), ts.ScriptTarget.ES2022);
+  return statements.filter(ts.isImportDeclaration).flatMap(({ importClause, moduleSpecifier }) => {
+    const target = ts.isStringLiteral(moduleSpecifier) ? moduleSpecifier.text : "";
+    return target.startsWith("../") && !importClause?.isTypeOnly ? target : [];
+  });
+}
 
 it("no room uses its own door", () => {
   const own = inRooms.filter(([file, targets]) =>

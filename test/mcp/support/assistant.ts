@@ -13,6 +13,7 @@ import { onTestFinished } from "vitest";
 import { outboxStoreOf } from "../../../src/command/database.js";
 import { serveMcp } from "../../../src/mcp/index.js";
 import { type ServerParts, TIMES, type Times } from "../../../src/mcp/parts.js";
+import { SingleWrites } from "../../../src/outbox/for-rooms.js";
 import { closeAfterTest } from "../../support/with-server.js";
 
 /** The revisions of the protocol that the tests speak. */
@@ -133,6 +134,7 @@ export async function assistant({
       client,
       copy: undefined,
       outbox,
+      writes: outbox && new SingleWrites(outbox),
       operations: ["receive", "move", "issue"],
       confirms: true,
       savePlan: undefined,
