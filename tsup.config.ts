@@ -1,6 +1,6 @@
 import { defineConfig, type Options } from "tsup";
 
-/** One entry point each; what they have in common goes into chunks that they share. */
+/** The entry points. Code that several of them use goes into shared chunks. */
 const entry = {
   index: "src/index.ts",
   redis: "src/redis/index.ts",
@@ -23,16 +23,16 @@ const shared: Options = {
   external: ["#undici"],
 };
 
-/** The sandbox brings its decimals along, so that users install nothing more. */
+/** Packages that are bundled into the sandbox, so that users need not install them. */
 const bundled = ["big.js"];
 
-/** The command brings them along. The hundred files of zod took half of its start. */
+/** Packages that are bundled into the command. Loading the hundred files of zod took half of its start time. */
 const inCommand = ["commander", "csv-parse", "csv-stringify", "zod", "@modelcontextprotocol/server"];
 
-/** What only an ES module can import goes into the CommonJS copy: a Node without require(esm) could not load it. */
+/** ES modules that are bundled into the CommonJS build: a Node.js without require(esm) could not load them. */
 const esmOnly = ["p-retry", "is-network-error"];
 
-/** In CommonJS, modules that are loaded at first use are required: Jest cannot import() there. */
+/** Replaces import() by require() in the CommonJS build, because Jest cannot run import() in a CommonJS module. */
 const requireLazily: NonNullable<Options["plugins"]>[number] = {
   name: "require-lazily",
   renderChunk: (code) => ({
@@ -43,15 +43,15 @@ const requireLazily: NonNullable<Options["plugins"]>[number] = {
   }),
 };
 
-/** All types in one build: a class that is declared twice would be two types. */
+/** Builds all declarations together: if two builds declared a class, TypeScript would see two types. */
 const types: Options = {
   ...shared,
   format: ["esm", "cjs"],
-  // Checked by npm run typecheck.
+  // No check here: npm run typecheck checks the types.
   dts: { only: true, compilerOptions: { stripInternal: true, noCheck: true } },
 };
 
-/** The command shares no chunks with the library: commander is CommonJS, whose require() would get into all of them. */
+/** Builds the command without shared chunks: commander is CommonJS, and its require() would get into all chunks of the library. */
 export const command: Options = {
   ...shared,
   entry: { stocklot: "src/command/main.ts" },
@@ -72,7 +72,7 @@ export default defineConfig(({ dts }) => [
   {
     ...shared,
     format: "cjs",
-    // Rollup writes the chunks as CommonJS without lowering their syntax.
+    // With `treeshake`, Rollup writes the chunks as CommonJS and keeps their syntax.
     treeshake: true,
     noExternal: [...bundled, ...esmOnly],
     plugins: [requireLazily],

@@ -8,7 +8,7 @@ const source = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const all = { STOCKLOT_TEST: "all" };
 const LIMIT_MS = 600_000;
 
-/** Files that take longest, some by computing and some by waiting. */
+/** The test files that take longest. Some compute, others wait. */
 const LONGEST = [
   "outbox/simulation/simulation",
   "docs/site",
@@ -31,7 +31,7 @@ const LONGEST = [
   "package/node",
 ];
 
-/** The longest files come first: the last one would run alone. */
+/** Starts the longest files first: a long file that starts last would run alone at the end. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const placeOf = ({ moduleId }: TestSpecification) => {
@@ -42,31 +42,31 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-/** What to run: the quick tests, `--mode all` also those that need minutes or servers, or `--mode package` the packed package. */
+/** Quick tests by default; `--mode all`: also tests that need minutes or servers; `--mode package`: tests of the packed package. */
 const MODES = {
   quick: {
     include: ["test/**/*.test.ts"],
     exclude: ["test/package/**"],
     reporters: ["default", new QuickModeReporter()],
   },
-  // Read by test/support/runs.ts. A mode sets it on every platform.
+  // `env` is for test/support/runs.ts. It is set here because a mode works on every platform.
   all: {
     include: ["test/**/*.test.ts"],
     exclude: ["test/package/**"],
     env: all,
     sequence: { sequencer: LongestFirst },
-    // Many of these tests wait for processes and for leases of those that were killed.
+    // Many of these tests wait for processes, or for the leases of killed processes.
     maxWorkers: 5,
   },
   package: {
-    // The command that is started is the one of the packed package; its path is in STOCKLOT_COMMAND.
+    // The tests start the command of the packed package: global-setup.ts stores its path in STOCKLOT_COMMAND.
     include: ["test/package/*.test.ts", "test/command/processes/*.test.ts"],
     env: all,
     sequence: { sequencer: LongestFirst },
     globalSetup: "test/package/global-setup.ts",
     // One compiler per core of CI.
     maxConcurrency: 2,
-    // The tests of the command wait for leases of processes that were killed, and for slow services.
+    // The tests of the command wait for the leases of killed processes, and for slow services.
     maxWorkers: 5,
   },
 };
@@ -80,17 +80,17 @@ export default defineConfig(({ mode }) => ({
     ],
   },
   test: {
-    // One module graph per worker, not per file: loading the sources would be a third of the time.
+    // Files share a worker: loading all modules again for each file would take a third of the time.
     isolate: false,
     setupFiles: ["test/support/fresh-modules.ts"],
-    // Most of the time tests wait, for timers and other processes: on two cores vitest would use one worker.
+    // Tests mostly wait for timers and other processes, so two cores can run three workers. By default, vitest would use one.
     maxWorkers: 3,
     ...(mode === "all" || mode === "package" ? MODES[mode] : MODES.quick),
     // These limits only keep a test from hanging for ever: no outcome depends on how fast the machine is.
     testTimeout: LIMIT_MS,
     hookTimeout: LIMIT_MS,
     expect: { poll: { timeout: LIMIT_MS / 2 } },
-    // On a shared machine everything may stop for seconds in the middle of a race. A defect fails twice.
+    // On a shared machine, a process may stand still for seconds, which can fail a test. A real defect fails again.
     retry: process.env.CI ? 1 : 0,
     coverage: {
       provider: "v8",

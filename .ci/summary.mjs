@@ -1,9 +1,9 @@
-// The last lines of a run: which tests failed and why, and how many there were.
+// Prints the last lines of a CI run: the tests that failed, why they failed, and the number of tests.
 import { readFileSync } from "node:fs";
 
 const MOST_LINES = 12;
 
-/** The results of a run of tests; none if it did not end. */
+/** Returns the results of a test run; empty results if the run did not end. */
 function resultsOf(file) {
   try {
     return JSON.parse(readFileSync(file, "utf8"));
