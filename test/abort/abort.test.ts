@@ -18,7 +18,7 @@ import {
 } from "../support/with-server.js";
 import { WRITES, type WriteCall } from "../support/writes.js";
 
-/** 20 ms are promised. By the time of the event loop, which a busy machine does not make longer. */
+/** The package promises 20 ms. Loop time (`useLoopTime`) does not get longer on a busy machine. */
 const PROMPT_MS = 100;
 
 const unhandled: unknown[] = [];

@@ -11,7 +11,7 @@ import { connect, errorOf, startServer, waitUntil } from "../support/with-server
 
 const program = await builtProgram(new URL("../support/one-call.ts", import.meta.url));
 
-/** Long for a process that ends by itself, and short for one that waits for a timer of its client. */
+/** Enough for a process that ends by itself, but less than the shortest pause in `one-call.ts`, in ms. */
 const EXIT_LIMIT_MS = 100_000;
 
 /** Runs a process that must end by itself, and returns its output. */
@@ -31,7 +31,7 @@ describe("a process that does not close its client", { timeout: EXIT_LIMIT_MS + 
     ["a 429 that it does not wait for", "pause", "RateLimitError"],
     ["a call that it aborts", "abort", "TimeoutError"],
   ];
-  // Each is a process of its own.
+  // Each case starts a process.
   it.each(RUN_ALL ? ENDS : ENDS.slice(0, 1))("ends by itself after %s", async (_, what, output) => {
     const server = await startServer();
     for (let count = 0; count < 100; count += 1) server.service.addLot({});
