@@ -40,7 +40,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   command: ["client", "storage", "writes", "bulk", "outbox", "plan", "mirror", "sandbox", "mcp"],
 };
 
-/** Where other rooms enter a room; others have no door, since everything in them is for all. */
+/** The files of a room that other rooms may import. Of a room that is not listed here, they may import every file. */
 const DOORS: Readonly<Record<string, readonly string[]>> = {
   client: ["client/index.ts", "client/for-add-ons.ts"],
   outbox: ["outbox/index.ts", "outbox/for-rooms.ts"],
@@ -52,7 +52,7 @@ const contributing = readFileSync(join(root, ".github/CONTRIBUTING.md"), "utf8")
 
 const roomOf = (file: string) => file.split("/")[0] ?? file;
 
-/** Everything that is reachable from there. */
+/** Returns everything that can be reached from `start` in the graph. */
 function below(start: string, graph: ReadonlyMap<string, readonly string[]>): Set<string> {
   const reached = new Set<string>();
   const waiting = [...(graph.get(start) ?? [])];
@@ -127,7 +127,7 @@ it("the picture of the client's folders in CONTRIBUTING.md is the picture of the
       return to.split(" & ").map((one) => `${from} → ${one}`);
     });
   expect(drawn.sort()).toEqual([...new Set(imported)].sort());
-  // In layers: no two folders know each other, directly or through others.
+  // The folders form layers: no folder imports itself through other folders.
   const layers = new Map<string, string[]>();
   for (const edge of drawn) {
     const [from = "", to = ""] = edge.split(" → ");

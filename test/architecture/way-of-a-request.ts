@@ -1,6 +1,6 @@
 /*
- * Prints as JSON which files a receipt executes, from the call to the socket and back, and a list before its first request. It is
- * built into one file, in which a comment with its path stands before each source file.
+ * Prints as JSON which files are executed by a receipt, by the creation of a list, and by the reading of a list. The program is
+ * bundled into one file, in which a comment with the path precedes the code of each source file.
  */
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { parentPort, Worker } from "node:worker_threads";
 import { type ClientOptions, InventoryClient } from "../../src/index.js";
 import { createSandbox } from "../../src/sandbox/index.js";
 
-// The sandbox uses files of src/service, too: it runs in a thread of its own.
+// The sandbox runs in a second thread, because it executes files of src/service too.
 if (parentPort) {
   const sandbox = createSandbox({ items: [{ shortID: "BOLT" }], rateLimit: false });
   const { url } = await sandbox.listen();
@@ -26,7 +26,7 @@ const list = () => client.inventory.listLots({}, { gapless: true });
 const session = new Session();
 session.connect();
 await session.post("Profiler.enable");
-// What is loaded, built or requested once is no part of the way.
+// The first calls also load modules, build schemas and request a token. They are not measured.
 await receive();
 await list().toArray();
 
@@ -34,7 +34,7 @@ const program = fileURLToPath(import.meta.url);
 const parts = [...readFileSync(program, "utf8").matchAll(/^\/\/ (\S+\.[jt]s)$/gm)];
 const fileAt = (offset: number) => parts.findLast(({ index }) => index <= offset)?.[1] ?? "";
 
-/** The files of the client that run while `run` does. */
+/** Returns the files of `src/client`, `src/service` and `src/shared` that are executed during `run`. */
 async function filesOf(run: () => unknown): Promise<string[]> {
   await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
   await run();

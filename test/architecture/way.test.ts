@@ -5,7 +5,7 @@ import { builtProgram } from "../support/built-program.js";
 
 const contributing = readFileSync(new URL("../../.github/CONTRIBUTING.md", import.meta.url), "utf8");
 
-/** The files that are named in a part of CONTRIBUTING.md. */
+/** Returns the files that CONTRIBUTING.md names between two texts. */
 function filesBetween(start: string, end: string): string[] {
   const [, part = ""] = contributing.split(start);
   return [...(part.split(end)[0] ?? "").matchAll(/`(\S+\.ts)`/g)].map(([, file]) => `src/${file}`).sort();
