@@ -13,7 +13,7 @@ const page = (records: object[], totalCount = records.length) => ({
   hasMore: false,
 });
 
-/** Reads a list that answers like this. */
+/** Returns a function that reads a page from a service with this response. */
 function read(answer: object, status: number) {
   const { baseUrl, credentials, fetch } = createSandbox({
     rewrite: (response, { url }) => (url.includes("/Token") ? response : Response.json(answer, { status })),
