@@ -43,7 +43,7 @@ describe.each(TRANSPORTS)("the headers of a client over %s", (_, transport) => {
 });
 
 it("a long value of a single call's header is visible nowhere", async () => {
-  // No other test has made it known.
+  // No other test uses this key, so it is not registered as a secret yet.
   const key = "canary-of-a-single-call-0123456789";
   const server = await startServer();
   const { recorded, note, logger, hooks } = recorder();

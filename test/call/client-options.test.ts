@@ -143,7 +143,7 @@ describe("headers that are refused", () => {
   });
 });
 
-/** The same in a runtime of these versions. */
+/** Creates a client in a runtime that reports these versions. */
 function clientOn(versions: Record<string, string>, options: ClientOptions = {}): InventoryClient {
   const stub = { value: { node: "20.19.0", ...versions } };
   vi.stubGlobal("process", Object.create(process, { versions: stub }));

@@ -41,7 +41,7 @@ const updated = { shortID: "BOLT-M8", status: "updated" };
 const discontinued = { shortID: "ü ✓/", status: "discontinued" };
 const active = { ...ITEM, active: true };
 
-/** Writes, and requests of the caller's own. */
+/** Writes, and calls of `request` and `paginate`. */
 const OTHERS: Write[] = [
   [(c) => c.items.create(item), "POST /Item", item, created, created],
   [(c) => c.items.create(item), "POST /Item", item, active, { ...created, item: active }],

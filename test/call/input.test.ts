@@ -13,7 +13,7 @@ type Method = (...given: unknown[]) => Promise<unknown> & {
   pages(): AsyncGenerator<unknown>;
   toArray(options?: object): Promise<unknown>;
 };
-/** A client to which a JavaScript program may pass what the compiler would refuse. */
+/** A client as a JavaScript program sees it: any argument can be passed. */
 type Loose = Record<"request" | "paginate", Method> & {
   [Name in "items" | "inventory"]: Record<keyof InventoryClient[Name], Method>;
 };
@@ -26,7 +26,7 @@ const SENT = { method: "POST", path: "/Inventory/Receive", body: receipt, sentAt
 const request = (fields: object) => (client: Loose) => client.request({ method: "POST", path: "/a", ...fields });
 const get = (options: unknown) => (client: Loose) => client.items.get("X", options);
 
-/** Calls, each with the paths of its issues, separated by blanks. */
+/** Calls, each with the paths of the issues that it causes, separated by spaces. */
 const rows: [call: (client: Loose) => unknown, paths: string][] = [
   [(c) => c.items.get(), "shortID"],
   [(c) => c.items.get("."), "shortID"],
@@ -34,7 +34,7 @@ const rows: [call: (client: Loose) => unknown, paths: string][] = [
   [(c) => c.items.create(), ""],
   [(c) => c.items.create({ uOM: 5 }), "shortID uOM"],
   [(c) => c.items.create({ shortID: "X", other: Infinity }), "body.other"],
-  // It would be sent in place of what was checked.
+  // JSON.stringify would send the result of `toJSON` instead of the checked fields.
   [(c) => c.items.create({ shortID: "X", toJSON: () => ({ shortID: "Y" }) }), ""],
   [(c) => c.items.update("X", { toJSON: () => ({ shortID: "Y" }) }), "changes"],
   [(c) => c.items.update("X", { units: "5", discontinued: 1 }), "changes.units changes.discontinued"],
@@ -227,7 +227,7 @@ describe("arguments are read once", () => {
     ]);
   });
 
-  /** Each field has a valid value when it is read first, then an invalid one. */
+  /** Returns an object whose fields are valid when they are read the first time, and invalid afterwards. */
   const changing = <T extends object>(fields: T): T => {
     const seen = new Set<PropertyKey>();
     return new Proxy(fields, {

@@ -15,10 +15,10 @@ export interface ReceivedRequest {
 
 type Reply = (request: ReceivedRequest, count: number) => Response | Promise<Response>;
 
-/** The service as a fetch function, as far as one test needs it: a token, and one reply to every other request. */
+/** A service as a fetch function: it issues tokens, and responds to every other request with the reply of the test. */
 export function service() {
   const on = {
-    /** Those of the test, without its token requests. */
+    /** The requests of the test, without token requests. */
     requests: [] as ReceivedRequest[],
     tokens: 0,
     client(reply: Reply, options: ClientOptions = {}): InventoryClient {

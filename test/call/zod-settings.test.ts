@@ -26,7 +26,7 @@ it("messages do not depend on those that the application has set in zod", async 
       messageOf(clientOf("error").items.get("BOLT-M8", { retry: 7 as never })),
     ]);
   const before = await failures();
-  // As helpers for translations do it: objects for messages.
+  // Translation helpers of applications set such functions. They may return objects instead of strings.
   z.config({ customError: (issue) => ({ message: { key: issue.code } as never }) });
   const after = await failures();
   expect(after.map(String)).toEqual(before.map(String));
