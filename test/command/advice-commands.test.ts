@@ -8,11 +8,11 @@ import type { Blank } from "../../src/command/shell.js";
 import { commandFiles, type Ended, run, serve } from "./support/run-command.js";
 
 /*
- * Every command that the program prints for a person is run here, as a shell reads it. An advice that is printed at a place that
- * no test reaches fails the last test.
+ * These tests run every command that the program advises, in the words into which a shell splits it. The last test fails if a
+ * place in the source builds such a command and no test here has run it.
  */
 
-/** The commands that were made, and the places in the source where they were. */
+/** The commands that the program has built, each with its call sites in the source. */
 const made: { command: string; places: string[] }[] = [];
 const reached = new Set<string>();
 
@@ -55,20 +55,20 @@ function world() {
 
 interface Circumstances {
   env: Record<string, string>;
-  /** Called before a command; returns what its blank is. */
+  /** Called before each command. Returns the text for the placeholder `<file>` or `<your outbox>`. */
   blankOf?: (command: string) => string;
-  /** A file that is the same before each command. */
+  /** A file that is restored after each command. */
   kept?: string;
 }
 
-/** The words of a command as a shell reads them, with its blanks filled in. */
+/** Returns the words of a command as a shell splits them, with its placeholders filled in. */
 function wordsOf(command: string, blank: string): string[] {
   const filled = command.replaceAll(/<(?:file|your outbox)>/g, blank);
   const script = `stocklot() { printf '%s\\0' "$@"; }; npx() { "$@"; }; ${filled}`;
   return execFileSync("bash", ["-c", script], { encoding: "utf8" }).split("\0").slice(0, -1);
 }
 
-/** Runs a command, then each one that it advises to. Returns these, and what they end with. */
+/** Runs a command, then each command that its output advises. Returns the advised commands with their exit codes. */
 async function runAdvice(args: readonly string[], given: Circumstances): Promise<[string, Ended["code"]][]> {
   made.length = 0;
   const { out, err } = await run(args, given.env);
@@ -92,7 +92,7 @@ async function runMade(shown: string, { env, blankOf = () => "", kept }: Circums
 it("advice about plans can be followed, with the options that were given", async () => {
   const { env } = await world();
   const { STOCKLOT_BASE_URL: url = "", ...others } = env;
-  // Without them the advised commands would not find the service.
+  // `others` lacks the base URL, so the advised commands must repeat these options.
   const options = ["--base-url", url, "--timeout", "20s", "--rate-limit", "1000"];
   const repeated = `--base-url ${url} --rate-limit 1000 --timeout 20000ms`;
   const rows = file("rows.csv", "shortID,description\nA,new\n");
@@ -171,7 +171,7 @@ it("advice about an outbox can be followed, whatever a key looks like", async ()
   expect(await advised("show", kept, "pending")).toEqual([["outbox cancel O pending", 0]]);
   expect(await advised("resolve", kept, "rejected", "applied")).toEqual([["outbox cancel O rejected", 0]]);
   expect(await advised("show", kept, "no such")).toEqual([["outbox list O", 0]]);
-  // What `mcp` tells an assistant to show.
+  // The commands that `stocklot mcp` tells an assistant to show.
   const { show, resolve, apply } = adviceFor(kept, { baseUrl: env.STOCKLOT_BASE_URL ?? "" });
   const plan = file("mcp.json");
   await run(["plan", "items", file("mcp.csv", "shortID,description\nB,new\n"), "--out", plan], env);

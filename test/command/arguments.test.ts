@@ -5,7 +5,7 @@ import { commandFiles, run, serve } from "./support/run-command.js";
 
 const file = ownFolder();
 
-/** What a command that has a service, which nobody may call, ends with and writes to standard error. */
+/** Runs a command that must end before its first request. Returns its exit code and its standard error. */
 async function refused(args: readonly string[]): Promise<{ code: number | null; err: string }> {
   const { code, err } = await run(args, {
     STOCKLOT_BASE_URL: "http://127.0.0.1:1/api/v1",
@@ -131,7 +131,7 @@ describe("a file to import", () => {
   const HEADER = "itemID,units,wid,reasonCode,remark\n";
   const THREE = ["--set", "wid=1", "--set", "reasonCode=1"];
   it.each<[string | Buffer, string[], string | RegExp]>([
-    // The whole of it.
+    // Problems of the file as a whole.
     ["itemID;units;wid;reasonCode\r\nBOLT-M8;5;1;1\r\n", [], 'are separated by ";", add --delimiter ";"'],
     ["itemID\tunits\twid\treasonCode\r\nB\t5\t1\t1\r\n", [], "are separated by tabs, add --delimiter tab"],
     ["sep=;\r\nitemID;units;wid;reasonCode\r\n", [], 'Remove the first line, "sep=;"'],
@@ -141,7 +141,7 @@ describe("a file to import", () => {
     [`${HEADER.replace("\n", "\r\n")}B,1,1,1,x\nB,1,1,1,x\r\n`, [], "line 3: the lines end in different ways"],
     [`${HEADER}B,1,1,1,x\rB,1,1,1,x\n`, [], "the lines end in different ways"],
     ["", [], "has no lines"],
-    // Its options.
+    // Problems of the options for the file.
     [`${HEADER}B,1,1,1,x\n`, ["--map", "Article=itemID"], '--map: there is no column "Article"'],
     [`${HEADER}B,1,1,1,x\n`, ["--map", "remark=itemID"], 'the columns "itemID" and "remark" are both itemID'],
     [`${HEADER}B,1,1,1,x\n`, ["--key", "refrence"], '--key: there is no column "refrence"'],
@@ -151,7 +151,7 @@ describe("a file to import", () => {
     ["itemID,units\nB,5\n", ["--set", "reasonCod=1"], 'receive has no field "reasonCod", did you mean "reasonCode"?'],
     ["itemID,units\nB,5\n", ["--format", "xml"], "Allowed choices are csv, ndjson"],
     ["itemID,units\nB,5\n", ["--operation", "destroy"], "Allowed choices are create, update, discontinue"],
-    // One of its lines.
+    // Problems of a line.
     ["itemID,units\nB,5\n", ["--set", "wid=one", "--set", "reasonCode=1"], "line 2: wid must be a"],
     ['itemID,units\nB,"2,5"\n', THREE, 'line 2: units must be a number, not "2,5": write 2.5, or add --decimal ,\n'],
     ['itemID,units\nB,"1,000"\n', THREE, "write 1000 if the comma separates thousands, 1.000 if it is a decimal one\n"],
@@ -168,7 +168,7 @@ describe("a file to import", () => {
     ['itemID,units\n"BOLT\nM8",5\n', THREE, "line breaks"],
     ['{"itemID":"B","wid":1,"reasonCode":1,"units":9007199254740993}', [], "more digits than a number keeps"],
     ['{"itemID":"B","wid":1,"reasonCode":1,"units":1,"units":20}', [], '"units" occurs twice'],
-    // Its keys.
+    // Problems of the keys.
     [
       `id,itemID,units\n${"x".repeat(200)},B,5\n`,
       ["--key", "id", ...THREE],

@@ -5,7 +5,7 @@ import { probeService } from "../../src/command/doctor/probe.js";
 import { RUN_ALL } from "../support/runs.js";
 import { commandFiles, run, serve } from "./support/run-command.js";
 
-/** What the doctor finds about a service, and the requests that it sends. */
+/** Returns what the doctor finds about a service, and the requests that it sends. */
 async function examine(options: SandboxOptions = {}, connection: { baseUrl?: string; clientSecret?: string } = {}) {
   const sandbox = createSandbox({ rateLimit: false, ...options });
   const { baseUrl, credentials, fetch, requests } = sandbox;
@@ -17,7 +17,7 @@ async function examine(options: SandboxOptions = {}, connection: { baseUrl?: str
   return { requests, findings, problems: shown("problem"), notes: shown("note") };
 }
 
-/** Changes the body of each successful JSON response whose path ends so. */
+/** Changes the body of each successful response to a request whose path ends with `path`. */
 const withBody =
   (path: string, change: (body: Record<string, unknown>) => object): NonNullable<SandboxOptions["rewrite"]> =>
   async (response, request) =>

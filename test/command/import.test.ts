@@ -8,7 +8,7 @@ const fileNamed = commandFiles();
 const HEADER = "itemID,units,wid,reasonCode,remark\n";
 let outboxes = 0;
 
-/** A service, an outbox, and imports of files into it, as receipts unless they say otherwise. */
+/** Creates a service and an outbox, with functions that import files as receipts. */
 async function importing(options: SandboxOptions = {}) {
   const { sandbox, env } = await serve(options);
   outboxes += 1;
@@ -268,7 +268,7 @@ describe("the keys of an import", () => {
 describe("a file that is imported again", () => {
   const FIRST = "BOLT-M8,5,1,1,x\nNO-SUCH,7,1,1,x\n";
 
-  /** The first import of a file, and others of it. */
+  /** Imports a file once. `day` imports further contents under the same file name. */
   async function again() {
     const { send, ...others } = await importing();
     const day = (lines: string, ...more: string[]) => send("day.csv", HEADER + lines, ...more);

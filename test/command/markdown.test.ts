@@ -63,7 +63,7 @@ describe("a plan as Markdown", () => {
     const plan = await planItems({ client, desired: [...desired, ...created] });
     expect(plan.changes).toHaveLength(desired.length + created.length);
     const texts = textsOf(planMarkdown(plan));
-    // A block ends with a line break of its own.
+    // The renderer ends the text of a code block with a line break.
     const isShown = (value: string) => texts.includes(value) || texts.includes(`${value}\n`);
     for (const description of NASTY)
       for (const value of [`old ${description}`, `${description} `])

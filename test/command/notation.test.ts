@@ -142,6 +142,6 @@ it("finds keys in files of any length in time, also those that spreadsheets roun
   const startedAt = performance.now();
   expect(labels.filter((label) => keys.alike(label).length > 0)).toEqual([]);
   expect(keys.alike("3.76104E+17")).toHaveLength(50);
-  // It would take an hour if each key were compared with each.
+  // Comparing each key with every other key would take an hour.
   expect(performance.now() - startedAt).toBeLessThan(60_000);
 });

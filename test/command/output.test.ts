@@ -17,7 +17,7 @@ describe("lines on a terminal", () => {
     vi.restoreAllMocks();
   });
 
-  /** What is written to terminals of this width; 0: to pipes. */
+  /** Returns what is written to terminals of this width, or to pipes if the width is 0. */
   async function written(columns: number, text: string): Promise<string[]> {
     const lines: string[] = [];
     for (const stream of streams) {
@@ -131,7 +131,7 @@ describe("reports", () => {
     );
     expect(JSON.parse(planned.out)).toEqual(JSON.parse(readFileSync(plan, "utf8")));
     expect(await json("plan", "show", plan)).toEqual(JSON.parse(planned.out));
-    // The advice can be pasted once its blank is filled in.
+    // The advised command can be pasted into a shell once its placeholder is filled in.
     const [, command = ""] = /^ {2}stocklot (apply .*)$/m.exec(planned.err) ?? [];
     expect(command).toBe(`apply ${plan} --outbox <file>`);
     expect(await run(command.replace("<file>", file("count.db")).split(" "), env)).toMatchObject({ code: 0 });

@@ -7,7 +7,7 @@ import { asCsv, REWRITABLE, throughSpreadsheet } from "../support/spreadsheet.js
 import { commandFiles, receiptsIn, run, serve } from "./support/run-command.js";
 
 /*
- * A file that people edit comes back as another file. What was booked is not booked again.
+ * People edit a file that was imported, save it in another form, and import it again. No booked line may be booked again.
  */
 
 const file = commandFiles();
@@ -238,7 +238,7 @@ it.each(
   const delivery = random(2) === 0 ? ["--delivery", "day"] : [];
   const key = delivery.length === 0 || random(2) === 0 ? ["--key", "id"] : ["--ignore", "id"];
   const keys = REWRITABLE.filter((text) => text !== "TRUE" && random(3) === 0);
-  // The units tell the lines apart.
+  // Each line has its own number of units, which identifies its receipt.
   const lines = keys.map((id, index) => [id, random(5) === 0 ? "NO-SUCH" : "BOLT-M8", String(index + 1), "1", "1", ""]);
   const table = [["id", "itemID", "units", "wid", "reasonCode", "remark"], ...lines];
   await send("day.csv", asCsv(table), ...delivery, ...key);

@@ -13,7 +13,7 @@ import {
 
 const fileNamed = commandFiles();
 
-/** What each signal ends a command with. */
+/** The exit code of a command that ends by a signal. */
 const SIGNALS = [
   ["SIGINT", 130],
   ["SIGTERM", 143],
@@ -32,7 +32,7 @@ describe("an import that is ended", () => {
     ["SIGINT", 130, 1],
     ["SIGTERM", 143, 10],
     ["SIGHUP", 129, 10],
-    // It may still be storing the lines.
+    // 0: the command is killed as soon as its outbox exists. It may still be storing the lines.
     ["SIGKILL", null, 0],
     ["SIGKILL", null, 5],
   ] as const)("by %s (%s) after %d lines continues, and books each line once", async (signal, exitCode, least) => {

@@ -22,7 +22,7 @@ async function started(...args: string[]) {
   return { ...command, api };
 }
 
-/** What a service may have: a field that it left out, one that it has added, a lot with negative units. */
+/** Makes records that differ from the document: a missing field, an additional field, a lot with negative units. */
 const withOddRecords: SandboxOptions["rewrite"] = async (response, request) => {
   const { pathname } = new URL(request.url);
   if (!response.ok || !/\/(Inventory|All)$/.test(pathname)) return response;

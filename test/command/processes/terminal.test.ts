@@ -83,10 +83,10 @@ describe("in a pipe", () => {
 describe.skipIf(!existsSync(SCRIPT))("on a pseudo-terminal", () => {
   const fileNamed = commandFiles();
 
-  /** Starts the command, after another one that sets up the terminal; what is typed goes to its terminal. */
+  /** Starts the command on a pseudo-terminal, after the shell command `before`. Input of `child` is typed on that terminal. */
   function startOnTerminal(args: readonly string[], env: Record<string, string>, before = "true") {
     const command = [process.execPath, COMMAND_FILE, ...args].map((word) => `'${word}'`).join(" ");
-    // Without exec, the shell would end with the code of a Ctrl-C, too.
+    // Without exec, a Ctrl-C would also end the shell, which would return its own exit code.
     const child = spawn(SCRIPT, ["-qec", `${before}; exec ${command}`, "/dev/null"], {
       env: { PATH: process.env.PATH, TERM: "xterm", ...env },
     });
@@ -98,7 +98,7 @@ describe.skipIf(!existsSync(SCRIPT))("on a pseudo-terminal", () => {
     return { child, output, ended: once(child, "close").then(([code]) => ({ code, shown: output.shown })) };
   }
 
-  /** Without what was removed from it. */
+  /** Returns the last line as it looks at the end, without text that was erased from it. */
   const lastLine = (shown: string) => shown.split("\r\n").at(-2)?.split(`\r${ESCAPE}[K`).at(-1)?.replace("^C", "");
 
   const receipts = (lines: number) => {
@@ -126,7 +126,7 @@ describe.skipIf(!existsSync(SCRIPT))("on a pseudo-terminal", () => {
     const { code, shown } = await startOnTerminal(args(), env).ended;
     expect(shown).toMatch(expected);
     expect(code).toBe(0);
-    // The progress line is removed.
+    // The progress line was erased.
     expect(lastLine(shown)).not.toContain(" left");
   });
 
@@ -157,7 +157,7 @@ describe.skipIf(!existsSync(SCRIPT))("on a pseudo-terminal", () => {
       const lines = shown.split("\r\n");
       expect(lines[1]).toMatch(/^wide\.csv:2 +rejected +receive +\ufffd\[2JX+ +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
       expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(columns);
-      // The SKU in the table, whole.
+      // The table shows the whole SKU.
       expect(shown.split("Reasons:")[0]?.match(/X/g)).toHaveLength(90);
       expect(shown).not.toContain(ESCAPE);
     }

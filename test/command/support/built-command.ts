@@ -8,12 +8,12 @@ import { command } from "../../../tsup.config.js";
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 
 /**
- * The file of the command `stocklot`: that of an installed package if STOCKLOT_COMMAND names one, as in
- * `npm run test:package`; otherwise it is built from the source with the settings of the package, in a folder laid out like
- * the package, which takes a second. It then starts as fast as for users, and with the same contents.
+ * Returns the path of the command `stocklot`. If STOCKLOT_COMMAND is set, as in `npm run test:package`, the path is that of an
+ * installed package. Otherwise the command is built from the source with the settings of the package, which takes a second.
+ * The built command has the same contents and starts as fast as the published command.
  */
 export async function builtCommand(): Promise<string> {
-  // Files that share a process have modules of their own: the next one finds the path here, too.
+  // Test files of one worker share the environment but not their modules. The next file takes the path from here.
   process.env.STOCKLOT_COMMAND ??= await build();
   return process.env.STOCKLOT_COMMAND;
 }
@@ -21,7 +21,7 @@ export async function builtCommand(): Promise<string> {
 async function build(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "stocklot-command-"));
   process.once("exit", () => rmSync(folder, { recursive: true }));
-  // Its imports resolve #undici.
+  // The `imports` of package.json resolve #undici.
   copyFileSync(join(ROOT, "package.json"), join(folder, "package.json"));
   symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
   await buildEntry({ ...command, config: false, silent: true, outDir: join(folder, "dist") });

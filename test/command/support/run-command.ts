@@ -8,10 +8,10 @@ import { ownFolder } from "../../support/own-folder.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../../support/runs.js";
 import { builtCommand } from "./built-command.js";
 
-/** Processes run in `npm run test:all` only. */
+/** The built command. Only `npm run test:all` starts processes, so it is empty otherwise. */
 export const COMMAND_FILE = RUN_ALL ? await builtCommand() : "";
 
-/** The files of tests that run commands, in `npm run test:all` only. */
+/** Creates a folder for the files of tests that start commands. Skips these tests except in `npm run test:all`. */
 export function commandFiles(): ReturnType<typeof ownFolder> {
   beforeEach(({ skip }) => skip(!RUN_ALL, ONLY_IN_TEST_ALL));
   return ownFolder();
@@ -31,8 +31,8 @@ export interface RunningCommand {
 }
 
 /**
- * Starts `stocklot` as a process; it is killed when the test ends.
- * @param launcher the words of a command that starts the command which follows them
+ * Starts `stocklot` as a process, which is killed when the test ends.
+ * @param launcher the words of a program that starts the command, such as a shell with a limit
  */
 export function start(
   args: readonly string[],
@@ -60,7 +60,7 @@ export function start(
 
 export const runProcess = (...args: Parameters<typeof start>): Promise<Ended> => start(...args).ended;
 
-/** What a command listens to. */
+/** The events to which a command adds listeners. They are restored after a run. */
 const EVENTS: readonly (readonly [NodeJS.EventEmitter, string])[] = [
   [process, "SIGINT"],
   [process, "SIGTERM"],
@@ -70,7 +70,7 @@ const EVENTS: readonly (readonly [NodeJS.EventEmitter, string])[] = [
   [process.stderr, "error"],
 ];
 
-/** Runs `stocklot` in this process, in a tenth of the time of a process of its own; one at a time. */
+/** Runs `stocklot` in this process, which takes a tenth of the time of a new process. Only one run at a time is possible. */
 export async function run(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
   const { env: inherited, argv, exitCode } = process;
   const listeners = EVENTS.map(([emitter, event]) => emitter.rawListeners(event));
