@@ -8,7 +8,7 @@ import { CLIENTS, Target, type TargetOptions } from "./target.js";
 
 const OPTIONS: SandboxOptions = { clients: Object.values(CLIENTS), items: 120, lots: 900 };
 
-/** The documented forms, and every alternative that the document leaves open. */
+/** Options of the sandbox for the documented forms of responses, and for every form that the document leaves open. */
 const FORMS: readonly (readonly [string, SandboxOptions])[] = [
   ["the default forms", {}],
   [

@@ -7,7 +7,7 @@ export interface Credentials {
   readonly clientSecret: string;
 }
 
-/** The clients of a sandbox that is the target. */
+/** The clients of the sandbox, if a sandbox is tested. */
 export const CLIENTS = {
   main: { clientId: "main", clientSecret: "m" },
   readOnlyClient: { clientId: "reader", clientSecret: "r", readOnly: true },
@@ -16,7 +16,7 @@ export const CLIENTS = {
 };
 
 export interface TargetOptions {
-  /** Ends with the version segment. */
+  /** The base URL, which ends with the version segment. */
   readonly baseUrl: string;
   readonly credentials: Credentials;
   readonly fetch?: (url: string, init?: RequestInit) => Promise<Response>;
@@ -28,7 +28,7 @@ export type OtherClient = "readOnlyClient" | "scopedClient" | "powerlessClient";
 
 /** The service under test, seen from outside: a base URL and credentials, nothing else. */
 export class Target extends Caller {
-  /** Of receipts and issues. */
+  /** The reason code for receipts and issues. */
   readonly reasonCode = 1;
 
   constructor(readonly options: TargetOptions) {
@@ -41,7 +41,7 @@ export class Target extends Caller {
   }
 }
 
-/** One statement of the service's document, and how to find out whether a service keeps to it. */
+/** One statement of the service's document, with a function that tests whether a service keeps to it. */
 export interface Check {
   /** Heading of the document that the statement stands under. */
   readonly paragraph: string;

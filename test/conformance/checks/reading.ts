@@ -12,7 +12,7 @@ export const READING: readonly Check[] = [
     async run(service) {
       const { value } = assertPage(await service.get("/Item?pageSize=250"), ITEM);
       const skus = value.map(({ shortID }: { shortID: string }) => shortID);
-      // The collation is not documented: by code unit or regardless of case.
+      // The document does not say how texts are sorted: by code unit, or regardless of case.
       const ordered = [[...skus].sort(), [...skus].sort((a, b) => a.localeCompare(b, "en"))];
       assert.ok(ordered.some((order) => JSON.stringify(order) === JSON.stringify(skus)));
       for (const item of value) assert.equal(item.discontinued, false);
