@@ -24,10 +24,10 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-/** A client with a stored token, so that a write is the first request. */
+/** Options with a stored token, so that the first request is the write. */
 const withToken: ClientOptions = { retry: { ...QUICK, maxRetries: 2 }, tokenStore: storedToken };
 
-/** The same settings for both transports. */
+/** Returns client options for each transport, with the same settings for connections. */
 const overBoth = (connectOptions: Agent.Options["connect"] = {}): [string, () => ClientOptions][] => {
   const agentOf = () => {
     const dispatcher = new Agent({ connect: connectOptions ?? {} });
@@ -54,7 +54,7 @@ async function listenTls(options: TlsOptions, respond: (socket: Socket) => void 
   return { baseUrl: `https://localhost:${port}/api/v1`, connections: () => connections };
 }
 
-/** A request that is not sent: with undici a write; what fetch has sent is not known, so with fetch a read. */
+/** Makes a call whose request is not sent. It is a read for fetch, as a write would fail with another error: see below. */
 const failureBeforeSending = (transport: string, client: InventoryClient) =>
   errorOf(transport === "undici" ? client.inventory.receive(RECEIPT) : client.items.get("X"));
 
@@ -79,7 +79,7 @@ describe.each(overBoth({ ca: certificates.authority }))("over %s, a certificate"
   });
 
   it.each([
-    // A fetch function does not say whether anything was sent. With TLS 1.3 a client may send before its certificate is checked.
+    // A fetch function does not say whether it sent anything. In TLS 1.3, a client may send before the server checks its certificate.
     ["TLSv1.2", transport === "fetch" ? OutcomeUnknownError : ConnectionError, /TLS failed|the connection broke/],
     ["TLSv1.3", OutcomeUnknownError, /the connection broke/],
   ] as const)("of the client's that a server of %s misses in the handshake may have let a write pass", async (maxVersion, ErrorClass, message) => {
@@ -139,7 +139,7 @@ describe.each(overBoth())("over %s,", (transport, options) => {
     expect(error).toBeInstanceOf(ConnectionError);
     expect(messageOf(error)).toMatch(expected);
     if (transport === "undici") expect(messageOf(error)).toContain("nothing was sent");
-    // A fetch function may have repeated the request, and this be what became of its last try.
+    // A fetch function may have sent the request before and repeated it. Then this is only the failure of its last attempt.
     else expect(await errorOf(client.inventory.receive(RECEIPT))).toBeInstanceOf(OutcomeUnknownError);
   });
 
@@ -206,7 +206,7 @@ describe("a fetch function that fails", () => {
       calls: 1,
       connections: 1,
     });
-    // A read is repeated.
+    // A read is retried, unlike the write above.
     expect(await errorOf(client.items.get("X"))).toBeInstanceOf(ConnectionError);
     expect(calls.count).toBe(4);
   });
@@ -319,7 +319,7 @@ describe("a service of this machine that is not there", () => {
     const startedAt = performance.now();
     const error = await errorOf(client.items.get("X"));
     expect(messageOf(error)).toMatch(/^POST \/Token: the connection was refused, nothing was sent, 3 attempts .*Check/);
-    // The two waits, and no other one.
+    // The two waits before the retries.
     expect(performance.now() - startedAt).toBeGreaterThan(550);
   });
 
@@ -337,7 +337,7 @@ describe("a service of this machine that is not there", () => {
     const closed = new Promise((resolve) => server.close(resolve));
     server.closeAllConnections();
     await closed;
-    // Two retries of a moment would be over by then.
+    // The two quick retries of an unreachable service would end before this limit.
     const error = await errorOf(client.items.get("X", { totalTimeoutMs: 1_500 }));
     expect(messageOf(error)).toMatch(
       /^GET \/Item: not finished within totalTimeoutMs \(1500 ms\), \d attempts?\. The last failure: .*(refused|broke|closed)/,

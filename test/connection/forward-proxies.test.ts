@@ -16,13 +16,13 @@ import { missingProgramReason } from "./support/server-program.js";
 
 const TRANSPORTS = ["undici", "ProxyAgent", "fetch with ProxyAgent"] as const;
 type Transport = (typeof TRANSPORTS)[number];
-/** Writes that begin about when their tunnels close. */
+/** The number of writes that begin at about the time at which the proxy closes their tunnels. */
 const COUNT = 40;
 const PASSWORD = "canary4password";
-/** With characters that have a meaning in addresses. */
+/** A password with characters that have a meaning in URLs. */
 const SPECIAL_PASSWORD = "canary@:/é%password";
 
-/** The proxies, and how each refuses. */
+/** The proxies, with the status with which each refuses. */
 const PROXIES = [
   {
     name: "squid",
@@ -44,7 +44,7 @@ const QUICK = { maxRetries: 2, minDelayMs: 1, maxDelayMs: 2 };
 
 const certificates = createCertificates();
 afterAll(() => certificates.remove());
-// Those of this machine must not take effect.
+// The proxy variables of this machine must not take effect.
 beforeEach(() => {
   for (const name of ["http_proxy", "no_proxy", "NO_PROXY"]) vi.stubEnv(name, undefined);
 });
@@ -93,7 +93,7 @@ describe.skipIf(reason).each(PROXIES)("$name", ({ start, password, onlyPort443, 
   function transportOptions(transport: Transport, proxyUrl: string, port: number | undefined): ClientOptions {
     if (transport === "undici") {
       vi.stubEnv("HTTP_PROXY", proxyUrl);
-      // An address of this machine that is not a loopback address.
+      // 0.0.0.0 reaches this machine, and no rule for loopback addresses exempts it from the proxy.
       return { baseUrl: `http://0.0.0.0:${port ?? servicePort()}/api/v1`, allowInsecureHttp: true };
     }
     const baseUrl = `https://localhost:${port ?? nginx.ports.https}/api/v1`;
@@ -137,7 +137,7 @@ describe.skipIf(reason).each(PROXIES)("$name", ({ start, password, onlyPort443, 
       await proxy.program.stop("SIGKILL");
       expect(await pending).toMatchObject({ effect: "unknown" });
       const report = await receive(client, next);
-      // Of a called fetch function it is not known that it has sent nothing.
+      // Once a fetch function was called, the client cannot know that it has sent nothing.
       const [effect, message] =
         transport === "fetch with ProxyAgent" ? ["unknown", /refused/] : ["not applied", /refused, nothing was sent/];
       expect(report).toMatchObject({ effect, message: expect.stringMatching(message) });

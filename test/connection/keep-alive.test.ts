@@ -18,7 +18,7 @@ type ServerName = keyof typeof SERVERS;
 
 const notApplied = (reports: readonly ReceiptReport[]) => reports.filter(({ effect }) => effect !== "applied");
 
-/** Connections that close at about the same time. */
+/** The number of connections that the gateway closes at about the same time. */
 const CONNECTIONS = 80;
 
 describe.skipIf(missingProgramReason("nginx"))("a gateway that closes connections", () => {
@@ -52,7 +52,7 @@ describe.skipIf(missingProgramReason("nginx"))("a gateway that closes connection
     return client;
   }
 
-  /** Sends writes on many connections, and again when their idle time has about passed. */
+  /** Sends writes on many connections, and more writes at about the time at which the gateway closes idle connections. */
   async function receiveTwice(client: InventoryClient, idleMs: number): Promise<ReceiptReport[]> {
     const receiveAll = (delayMs: (index: number) => number) =>
       Promise.all(

@@ -14,14 +14,14 @@ import { connect, errorOf, QUICK, RECEIPT, sleep, storedToken } from "../support
 import { clientOf, listenOn, listenRaw } from "./server.js";
 
 const item = JSON.stringify(ITEM);
-/** Fewer in `npm test`. */
+/** The number of calls, which is smaller in `npm test`. */
 const CALLS = RUN_ALL ? 200 : 40;
 const program = await builtProgram(new URL("../support/one-call.ts", import.meta.url));
 const quick = { ...QUICK, maxRetries: 2 };
 
 afterEach(() => vi.unstubAllEnvs());
 
-/** A proxy that responds to each CONNECT with a status line. It connects every host to this machine. */
+/** Starts a proxy that responds to each CONNECT with this status. If it is 200, every host is connected to this machine. */
 async function startProxy(status: string) {
   const requests: string[] = [];
   const proxy = await listenRaw((socket) => {
@@ -39,7 +39,7 @@ async function startProxy(status: string) {
   return { ...proxy, requests };
 }
 
-/** A client of a host that only a proxy can reach. */
+/** Creates a client of a host that only a proxy can reach. */
 const clientBehindProxy = (port: number | string = 80, retry: ClientOptions["retry"] = quick) =>
   connect({ baseUrl: `http://inventory.test:${port}/api/v1` }, { allowInsecureHttp: true, retry });
 
@@ -77,7 +77,7 @@ describe.skipIf(!RUN_ALL).each<[string, (socket: Socket) => void, RegExp, number
     );
     expect(output).toMatch(/^(ConnectionError POST .Token: through the proxy: .*HTTPS_PROXY|TimeoutError$)/);
     expect(proxy.sockets.length).toBeLessThanOrEqual(connections);
-    // A connection may take 10 s.
+    // An attempt to connect may take 10 s.
     expect(durationMs).toBeLessThan(16_000);
   });
 });
@@ -86,7 +86,7 @@ it.skipIf(!RUN_ALL)("a service that never ends the TLS handshake keeps no proces
   const { port } = await listenRaw(() => {});
   const { output, durationMs } = await runUntilExit({}, `https://127.0.0.1:${port}/api/v1`, "abort");
   expect(output).toBe("TimeoutError");
-  // A connection may take 10 s.
+  // Less than the 10 s that an attempt to connect may take.
   expect(durationMs).toBeLessThan(9_500);
 });
 
@@ -160,7 +160,7 @@ describe("a proxy's address", () => {
   });
 });
 
-/** A SOCKS5 proxy that accepts one password and connects every host to this machine; `reply` is its response. */
+/** Starts a SOCKS5 proxy that accepts one password and connects every host to this machine. If `reply` is not 0, it refuses. */
 const startSocksProxy = (reply = 0, password = "canary-p@ssword") =>
   listenRaw((socket) => {
     socket.once("data", () => {
@@ -210,7 +210,7 @@ describe("a failing proxy is named with its variable, nothing was sent, and no p
     ["SOCKS5, it cannot reach the service", "socks5", () => startSocksProxy(5), 1, ".*PROXY"],
     ["SOCKS5, it refuses the password", "socks5", () => startSocksProxy(0, "other"), 1, ".*PROXY"],
     ["SOCKS5, no server listens", "socks5", nobody, 1, ".*(PROXY|127.0.0.1:1\\b)"],
-    // undici notices it after five seconds.
+    // undici notices the closed connection after five seconds.
     ["SOCKS5, it closes the connection", "socks5", () => listenRaw((socket) => void socket.destroy()), 1, ".*PROXY"],
   ];
   it.each(RUN_ALL ? FAILING : FAILING.slice(0, -1))("%s", async (_, scheme, start, attempts, expected) => {

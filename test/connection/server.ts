@@ -3,7 +3,7 @@ import { type AddressInfo, createServer as createTcpServer, type Server, type So
 import type { ClientOptions, InventoryClient } from "../../src/index.js";
 import { closeAfterTest, connect } from "../support/with-server.js";
 
-/** Starts a server on a free port of the loopback address; it is closed after the test. */
+/** Starts an HTTP server on a free port of the loopback address. It is closed after the test. */
 export async function listen(listener: RequestListener) {
   const server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -4,7 +4,7 @@ import { connect } from "../support/with-server.js";
 import { clientOf } from "./server.js";
 
 const item = JSON.stringify(ITEM);
-/** Whether the requests of a program go through fetch. */
+/** Returns whether the requests that `run` makes go through fetch. */
 async function usesFetch(run: () => Promise<unknown>): Promise<boolean> {
   const fetch = vi.spyOn(globalThis, "fetch");
   await run();

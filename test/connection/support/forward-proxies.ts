@@ -4,15 +4,15 @@ import { ServerProgram } from "./server-program.js";
 
 /** A proxy that connects clients with servers, as in a company's network. */
 export interface ForwardProxy {
-  /** Without credentials. */
+  /** The URL of the proxy, without credentials. */
   url: string;
   program: ServerProgram;
-  /** What clients requested: `CONNECT host:port`. */
+  /** The requests of clients, as `CONNECT host:port`. */
   requests(): string[];
 }
 
 interface ProxyOptions {
-  /** `user:password`; without it the proxy requires none. */
+  /** `user:password`. If it is left out, the proxy requires no credentials. */
   credentials?: string;
   /** Closes tunnels on which nothing was sent for so many seconds. */
   idleSeconds?: number;
@@ -53,7 +53,7 @@ export async function startSquid({
     program: "squid",
     args: (folder) => ["-N", "-f", `${folder}/squid.conf`],
     files: (folder) => ({
-      // A line may not begin with a blank.
+      // In squid.conf, a line must not begin with a space.
       "squid.conf": configuration(folder).replace(/\n +/g, "\n"),
       ...(credentials && { passwords: `${passwordLine(credentials)}\n` }),
     }),

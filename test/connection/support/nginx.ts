@@ -4,9 +4,9 @@ import { ServerProgram } from "./server-program.js";
 
 /** A virtual server of the gateway. */
 export interface NginxServer {
-  /** Key and certificate; without it the server speaks plain http. */
+  /** The key and certificate. If they are left out, the server speaks plain HTTP. */
   identity?: Identity;
-  /** Further directives. */
+  /** Further directives of the configuration. */
   directives?: string;
 }
 
@@ -76,7 +76,7 @@ export async function startNginx<Name extends string>(
     ports,
     reload: () => program.signal("SIGHUP"),
     close: async () => {
-      // Ends the worker processes too.
+      // Also ends the worker processes.
       await program.stop();
       await program.close();
     },

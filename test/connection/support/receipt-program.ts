@@ -1,8 +1,8 @@
 import { InventoryClient } from "../../../src/index.js";
 import { type ReceiptReport, receive } from "./receipts.js";
 
-// A program of its own, since the trusted authorities and the proxy are environment variables. It sends a receipt for each
-// argument, and prints what the client reports.
+// Sends a receipt for each argument, and prints what the client reports. It is a separate program because environment
+// variables set the trusted authorities and the proxy.
 
 const remarks = process.argv.slice(2);
 const client = new InventoryClient({

@@ -4,14 +4,14 @@ import { type ReportedEffect, reportedEffect } from "../../support/reported-effe
 
 /** What the client reports of one receipt. */
 export interface ReceiptReport {
-  /** Unique for each receipt: the service finds its lots by it. */
+  /** A text that is unique for each receipt. The test finds the lot of the receipt by it. */
   remark: string;
   effect: ReportedEffect;
   /** The name and the message of the error. */
   message: string;
 }
 
-/** Sends a receipt. */
+/** Sends a receipt with this remark, and returns what the client reports. */
 export async function receive(
   client: InventoryClient,
   remark: string,
@@ -33,7 +33,7 @@ export const timesApplied = ({ service }: FaultServer, remark: string) =>
 const timesReceived = ({ requests }: FaultServer, remark: string) =>
   requests.filter(({ body }) => body.includes(`"remark":"${remark}"`)).length;
 
-/** The reports that differ from what the service received and applied. */
+/** Returns the reports that contradict what the service received and applied. */
 export function wrongReports(reports: readonly ReceiptReport[], server: FaultServer): object[] {
   return reports.flatMap((report) => {
     const applied = timesApplied(server, report.remark);

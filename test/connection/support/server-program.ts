@@ -13,10 +13,10 @@ const PACKAGES = { nginx: "nginx-light", squid: "squid", tinyproxy: "tinyproxy",
 export type Program = keyof typeof PACKAGES;
 
 /**
- * Why the tests of these programs are skipped; `undefined` if all are there. In `npm run test:all` a missing program is
- * installed first if that needs no password.
+ * Returns why the tests of these programs are skipped, or `undefined` if all programs are installed. `npm run test:all` first
+ * installs a missing program if that needs no password.
  *
- * @throws Error if one is missing and `STOCKLOT_REQUIRE_NETWORK=1`, of Redis `STOCKLOT_REQUIRE_REDIS=1`.
+ * @throws Error if a program is missing and `STOCKLOT_REQUIRE_NETWORK=1`; for Redis, if `STOCKLOT_REQUIRE_REDIS=1`.
  */
 export function missingProgramReason(...programs: Program[]): string | undefined {
   const requiredBy = programs.includes("redis-server") ? "STOCKLOT_REQUIRE_REDIS" : "STOCKLOT_REQUIRE_NETWORK";
@@ -31,7 +31,7 @@ export function missingProgramReason(...programs: Program[]): string | undefined
   return message;
 }
 
-/** What to start. */
+/** How to start a program. */
 export interface ProgramStart {
   program: Program;
   args: (folder: string) => string[];
@@ -41,7 +41,7 @@ export interface ProgramStart {
   ports: readonly number[];
 }
 
-/** A program in the foreground. It keeps its files in a temporary folder. */
+/** A server program that runs in the foreground, with its files in a temporary folder. */
 export class ServerProgram {
   readonly #start: ProgramStart;
   readonly #folder = mkdtempSync(join(tmpdir(), "stocklot-network-"));
@@ -50,7 +50,7 @@ export class ServerProgram {
 
   private constructor(start: ProgramStart) {
     this.#start = start;
-    // squid changes to a user of its own.
+    // squid switches to its own user, who must be able to write here.
     chmodSync(this.#folder, 0o777);
     for (const [name, text] of Object.entries(start.files(this.#folder))) writeFileSync(join(this.#folder, name), text);
   }
@@ -93,7 +93,7 @@ export class ServerProgram {
     await exited;
   }
 
-  /** The lines that the program has written into a file. */
+  /** Returns the lines that the program has written to a file. */
   log(name: string): string[] {
     const path = join(this.#folder, name);
     return existsSync(path) ? readFileSync(path, "utf8").split("\n").filter(Boolean) : [];
