@@ -7,8 +7,8 @@ import { COMMAND_FILE, commandFiles, serve } from "../command/support/run-comman
 import { blocksOf, guides } from "./support/markdown.js";
 
 /*
- * The jobs of the guides that raise an alarm run as they are printed, with a listener in place of the alert's address. The body
- * of each alarm says why.
+ * Runs the scheduled jobs of the guides that raise an alarm, exactly as they are printed. A listener takes the place of the
+ * address in ALERT_URL. The body of each alarm must contain the cause.
  */
 
 const fileNamed = commandFiles();
@@ -21,7 +21,7 @@ const listener = createServer((request, response) => {
 });
 afterAll(() => listener.close());
 
-/** The commands of a page that end in an alarm, with the lines that belong to each. */
+/** Returns the commands of a page that may raise an alarm, each with all of its lines. */
 const jobsOf = (path: string): string[] =>
   guides()
     .filter((page) => page.path === path)
@@ -31,7 +31,7 @@ const jobsOf = (path: string): string[] =>
 
 let folders = 0;
 
-/** A folder in which jobs run, each with the alarms that it has raised. */
+/** Creates a folder for jobs. `run` runs a job there, and returns the alarms that the job has raised. */
 async function nights(env: Record<string, string>) {
   if (!listener.listening) await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
   const address = listener.address();
@@ -77,7 +77,7 @@ describe("the nightly import", () => {
     expect(await run(morning)).toEqual([]);
     file("delivery.csv", `${HEADER}A/1,BOLT-M8,5,1,1\nA/2,NO-SUCH,5,1,1\n`);
     expect(await run(night)).toEqual([expect.stringMatching(/line 3 is rejected: .*NO-SUCH/)]);
-    // The file is settled, and the entry still needs somebody.
+    // The import of this file is complete, so the nightly job is silent. The morning job still reports the rejected entry.
     expect(await run(night)).toEqual([]);
     for (const time of ["first", "second"])
       expect([time, ...(await run(morning))]).toEqual([

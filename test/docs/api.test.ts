@@ -8,7 +8,7 @@ import { type Given, givenTo } from "./support/given.js";
 import { MOST_CHARACTERS, ROOT } from "./support/markdown.js";
 import { snippets } from "./support/snippets.js";
 
-/** A program that people copy. */
+/** A program in the documentation, which readers may copy. */
 interface Program {
   /** Unique, and ends in `.ts`. */
   readonly name: string;
@@ -20,14 +20,14 @@ const DECLARATIONS: Record<Given, string> = {
   sandbox: `declare const sandbox: import("stocklot/sandbox").Sandbox;`,
 };
 
-/** What the example of an option shows without its import. */
+/** Imports for the examples of options, which omit them. */
 const IMPORTS = `
   import { InventoryClient } from "stocklot";
   import { createOutbox, sqliteOutboxStore } from "stocklot/outbox";
   import { createMirror, sqliteSink } from "stocklot/mirror";
 `;
 
-/** The `@example`s of doc comments. */
+/** Returns the programs in the `@example` tags of a file. */
 function examplesIn(path: string): Program[] {
   const source = ts.createSourceFile(path, ts.sys.readFile(path) ?? "", ts.ScriptTarget.Latest, true);
   const examples: Program[] = [];
@@ -50,7 +50,7 @@ function examplesIn(path: string): Program[] {
 
 const WRONG = { name: "wrong.ts", code: "client.items.get(5);" };
 
-/** All of these in one program with the entry points, since most of the time goes into what they have in common. */
+/** Compiles all programs and the entry points together, because compiling what they share takes most of the time. */
 function compile(programs: readonly Program[]): ts.Program {
   const code = new Map(
     programs.map(({ name, code }) => {
@@ -72,9 +72,9 @@ function compile(programs: readonly Program[]): ts.Program {
   return ts.createProgram(roots, { ...options, noUnusedLocals: false }, host);
 }
 
-/** What an editor shows for a member of an exported interface under the pointer. */
+/** The text that an editor shows when the pointer is on a member of an exported interface. */
 interface Hover {
-  /** Interface and member. */
+  /** The interface and its member, such as `ClientOptions.baseUrl`. */
   name: string;
   text: string;
   tags: string[];
@@ -92,7 +92,7 @@ function hoversIn(program: ts.Program): Hover[] {
       if (!(symbol.flags & ts.SymbolFlags.Interface)) continue;
       for (const member of checker.getDeclaredTypeOfSymbol(symbol).getProperties()) {
         const tags = member.getJsDocTags(checker).map((tag) => tag.name);
-        // Not in the published types.
+        // Internal members are not in the published types.
         if (tags.includes("internal")) continue;
         const name = `${symbol.name}.${member.name}`;
         const text = ts.displayPartsToString(member.getDocumentationComment(checker));
@@ -117,7 +117,7 @@ describe.skipIf(!RUN_ALL)(`what is exported (${ONLY_IN_TEST_ALL})`, () => {
       .flatMap((path) => examplesIn(join(ROOT, "src", path)));
     programs = [...examples, ...snippets()];
     program = compile([...programs, WRONG]);
-    // First: the members of a union are shown in the order in which the compiler has met them.
+    // Must be first: the compiler lists the members of a union type in the order in which it has read them.
     present = publicApi(program);
     hovers = hoversIn(program);
   });
@@ -154,7 +154,7 @@ describe.skipIf(!RUN_ALL)(`what is exported (${ONLY_IN_TEST_ALL})`, () => {
 
   it("is described, each member of every interface", () => {
     expect(hovers.length).toBeGreaterThan(200);
-    // Names that need no description.
+    // Members whose names need no description.
     const plain = /\.(then|message|method|type|resource|record|field|after)$/;
     expect(namesOf(hovers.filter(({ name, text }) => text === "" && !plain.test(name)))).toEqual([]);
   });
@@ -170,7 +170,7 @@ describe.skipIf(!RUN_ALL)(`what is exported (${ONLY_IN_TEST_ALL})`, () => {
       /^(Client|Request|Retry|RateLimit|Paging|ItemSearch|Outbox|Mirror)Options\.|^(StockLevels?|Item)Scope\./;
     const examples = hovers.filter(({ name }) => shown.test(name));
     expect(examples.length).toBeGreaterThan(50);
-    // What every call has to be given.
+    // Required options. Every example shows them.
     const plain = /^MirrorOptions\.(client|sink)$/;
     expect(namesOf(examples.filter(({ name, tags }) => !tags.includes("example") && !plain.test(name)))).toEqual([]);
   });

@@ -10,7 +10,7 @@ import { ROOT } from "./support/markdown.js";
 const PAGE = join(ROOT, "docs/testing.md");
 const TABLE = /(<!-- begin: faults -->\n)[\s\S]*?(<!-- end: faults -->)/;
 
-/** The faults of the table, as a rule has them. */
+/** The faults of the table, with the value for a fault rule. */
 const FAULTS: readonly (readonly [name: string, fault: FaultRule["fault"]])[] = [
   ...[400, 401, 403, 404, 408, 409, 429, 500, 501, 503].map((status) => [String(status), status] as const),
   ...FAULT_NAMES.map((name) => [`"${name}"`, name as FaultRule["fault"]] as const),
@@ -39,7 +39,7 @@ interface Result {
   readonly isApplied: boolean;
 }
 
-/** What one call shows if a fault applies so many times. */
+/** Makes a call to which a fault applies `times` times, and returns its result. */
 async function play(fault: FaultRule["fault"], { path, send }: Call, times: number): Promise<Result> {
   const sandbox = createSandbox({ items: 1, lots: 1 });
   const { baseUrl, credentials, fetch } = sandbox;
@@ -66,7 +66,7 @@ async function row([name, fault]: (typeof FAULTS)[number]): Promise<string[]> {
     play(fault, get, 1),
     play(fault, get, Number.POSITIVE_INFINITY),
   ]);
-  // A fault that was retried applies to the first attempt only.
+  // ↻: the retry has succeeded without a fault, so the effect shows nothing about the fault.
   const hasEffect = received.isApplied && received.mark !== "↻";
   return [`\`${name}\``, hasEffect ? "✓" : "", received.mark, updated.mark, read.mark, always.error];
 }

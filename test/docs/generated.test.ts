@@ -20,7 +20,7 @@ describe("SKILL.md and llms.txt", () => {
     expect(text.match(/^\d+\. \*\*/gm)).toHaveLength(10);
     expect(text).toContain("client.inventory.receive(input)");
     expect(packageJson.files).toContain(path);
-    // Short enough to be read whole.
+    // An assistant reads the whole file.
     expect(text.length).toBeLessThan(12_000);
   });
 });

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { blocksOf, guides } from "./support/markdown.js";
 
-/** The package of an import, without the path in it. */
+/** Returns the package name of an import specifier. */
 const packageOf = (specifier: string) => /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier;
 
 const importsOf = (code: string) =>

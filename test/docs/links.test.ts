@@ -37,7 +37,7 @@ it("every document is among the pages of the site", () => {
   const shown = documents();
   const missing = allPages()
     .map(({ path }) => path)
-    // For coding agents; generated from the guides.
+    // SKILL.md is for coding agents, and is generated from the guides.
     .filter((path) => path !== "SKILL.md" && !shown.includes(path));
   expect(missing).toEqual([]);
 });

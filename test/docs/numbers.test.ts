@@ -5,11 +5,11 @@ import { withoutCode } from "../../tools/website/markdown.js";
 import { allPages, lineAt, ROOT } from "./support/markdown.js";
 
 /**
- * In prose and tables, numbers are written like 1,000 and 20,000, and units like 300 ms, 30 s, 15 minutes, 23 hours,
- * 90 days, 5 kB, 16 MiB and 90 %. These are the other forms.
+ * The forms that prose and tables must not contain. They write numbers like 1,000 and 20,000, and units like 300 ms, 30 s,
+ * 15 minutes, 23 hours, 90 days, 5 kB, 16 MiB and 90 %.
  */
 const OTHERWISE: Readonly<Record<string, RegExp>> = {
-  // A year is no quantity, nor is the number in a name.
+  // Years, and numbers in names such as RFC 9457, need no comma.
   "no comma between thousands": /(?<![\d.,#:/=-])(?<!RFC |ISO )(?!20\d\d\b|19\d\d\b)\d{4,}(?![\d-])/g,
   "a space between thousands": /(?<![\d.,])\d{1,3}(?: \d{3})+(?!\d)/g,
   "no space before the unit": /(?<![\w.#-])(?!429s)\d[\d,.]*(?:ms|s|sec|min|h|d|[kKM]i?B|%)(?!\w)/g,
@@ -17,7 +17,7 @@ const OTHERWISE: Readonly<Record<string, RegExp>> = {
     /(?<![\w-])\d[\d,.]* (?:sec|seconds?|milliseconds?|msec|min|mins|h|hrs?|d|KB|Kb|Mb|mb|kb|percent)(?!\w)/g,
 };
 
-/** The comments of the source: the API pages and editors show them. */
+/** Returns the comments of the source, which the API pages and editors show. */
 const comments = () =>
   readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" })
     .filter((path) => path.endsWith(".ts"))

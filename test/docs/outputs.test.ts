@@ -9,12 +9,13 @@ import { buildSnippets } from "./support/run-snippet.js";
 import { snippets } from "./support/snippets.js";
 
 /*
- * What a page shows below a program is what the program prints today. `UPDATE_DOCS=1` writes it into the pages.
+ * Runs the programs and commands of the guides, and compares their output with the output that the page shows below them.
+ * `UPDATE_DOCS=1` writes the current output into the pages.
  */
 
 const fileNamed = commandFiles();
 
-/** A program or commands of a page, and the output that the page shows below. */
+/** A program or commands of a page, with the output that the page shows below them. */
 interface Shown {
   readonly program: CodeBlock;
   readonly output: CodeBlock;
@@ -22,14 +23,14 @@ interface Shown {
 
 const PROGRAM = ["ts", "sh"];
 
-/** Between these commands, people count: see recipes.test.ts. */
+/** The commands of a stock count. People count between them, so recipes.test.ts runs them instead. */
 const isCount = ({ code }: CodeBlock) => code.includes("count snapshot");
 
-/** At most a sentence is between them. */
+/** Whether at most a sentence is between a program and an output. */
 const isNext = (program: CodeBlock, output: CodeBlock) =>
   output.line - program.line - program.code.split("\n").length <= 4;
 
-/** The README's first program has a sandbox of its own: see run.test.ts. */
+/** All guides but the README, whose first program is tested by run.test.ts with a larger sandbox. */
 const pages = guides().filter(({ path }) => path !== "README.md");
 
 const shown: Shown[] = pages.flatMap((page) =>
@@ -49,7 +50,7 @@ const shown: Shown[] = pages.flatMap((page) =>
 
 interface Given {
   readonly files?: Readonly<Record<string, string>>;
-  /** Commands that came before. */
+  /** Commands that run first. */
   readonly before?: string;
   readonly sandbox?: SandboxOptions;
 }
@@ -58,7 +59,7 @@ const IMPORT = "npx stocklot import delivery.csv --operation receive --outbox ou
 const DELIVERY =
   "reference,itemID,units,wid,reasonCode\nASN-4711/1,BOLT-M8,50,3,1\nASN-4711/2,NO-SUCH,20,3,1\nASN-4711/3,NUT-M8,10,3,1\n";
 
-/** What a page presupposes. */
+/** What must exist before the programs of a page run. */
 const GIVEN: Readonly<Record<string, Given>> = {
   "docs/command.md": { files: { "delivery.csv": DELIVERY } },
   "docs/lost.md": { files: { "delivery.csv": DELIVERY }, before: `${IMPORT}; npx stocklot mirror --sqlite stock.db` },
@@ -73,7 +74,7 @@ const GIVEN: Readonly<Record<string, Given>> = {
   },
 };
 
-/** The same address on each page, as `stocklot sandbox` has it. */
+/** Replaces each port by 4010, the port of `stocklot sandbox` that the pages show. */
 const withPort = (text: string) => text.replace(/127\.0\.0\.1:\d+/g, "127.0.0.1:4010");
 
 let folders = 0;
@@ -126,7 +127,7 @@ describe("what a page shows below a program is what it prints", () => {
 });
 
 it("each guide begins with a program and its output", () => {
-  // An index, programs to copy, tables, and what is set up first.
+  // Exceptions: an index, programs to copy, tables, and pages that begin with a set-up.
   const others = ["README", "recipes", "reference", "releasing", "start", "agents"].map((name) => `docs/${name}.md`);
   const beginnings = pages
     .filter(({ path }) => !others.includes(path))
@@ -152,7 +153,7 @@ describe("what people copy", () => {
     );
   });
 
-  /** Words that look like SKUs and are others, or that do not exist on purpose. */
+  /** Words that look like SKUs but are something else, and SKUs that do not exist on purpose. */
   const OTHERS: Readonly<Record<string, string>> = {
     "NO-SUCH": "does not exist",
     "BOLT-M9": "a new item of a plan",

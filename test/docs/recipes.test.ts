@@ -19,7 +19,7 @@ import { blocksOf, type CodeBlock, comparable, guides } from "./support/markdown
 import { buildSnippets, type Ended, type Visit } from "./support/run-snippet.js";
 import { snippets } from "./support/snippets.js";
 
-/** The first program below a heading of a page, in one of these languages. */
+/** Returns the first program below a heading of a page that is in one of these languages. */
 function recipeOf(path: string, heading: string, ...languages: string[]): CodeBlock {
   const page = guides().find((each) => each.path === path);
   const section = page?.text.split(/^###? /m).find((each) => each.startsWith(`${heading}\n`)) ?? "";
@@ -34,14 +34,14 @@ let recipes = 0;
 
 interface Prepared {
   readonly sandbox: Sandbox;
-  /** Reads the sandbox, apart from the recipe. */
+  /** A client with which the test reads the sandbox. The recipe does not use it. */
   readonly client: InventoryClient;
   readonly folder: string;
-  /** Runs the recipe, of a shell only the lines that match. */
+  /** Runs the recipe. If the recipe is a shell script, only the commands that match `lines` run. */
   run(lines?: RegExp): Promise<Ended>;
 }
 
-/** A recipe that can be run against a sandbox of its own, in a folder with these files. */
+/** Prepares a recipe to run against a new sandbox, in a folder with these files. */
 async function prepare(
   page: string,
   heading: string,
@@ -73,7 +73,7 @@ async function program(
   return () => built.run(snippet, visit);
 }
 
-/** What a recipe exports. */
+/** Builds a recipe, and returns what it exports. */
 async function moduleOf(code: string, ending = "ts"): Promise<Record<string, unknown>> {
   recipes += 1;
   const source = fileNamed(`${recipes}/module.${ending}`, code);
@@ -82,7 +82,7 @@ async function moduleOf(code: string, ending = "ts"): Promise<Record<string, unk
   return import(pathToFileURL(join(folder, "module.mjs")).href);
 }
 
-/** The lines of a shell; of a workflow, those of its steps that call the command. */
+/** Returns the lines of a shell script. For a CI workflow, returns the scripts of the steps that call `npx stocklot`. */
 function linesOf({ info, code }: CodeBlock): string {
   if (info === "sh") return code;
   const steps = code.split(/^ *- /m).flatMap((step) => /(?:^|\n *)run: (?:\|\n)?([\s\S]*)/.exec(step)?.[1] ?? []);
@@ -92,7 +92,7 @@ function linesOf({ info, code }: CodeBlock): string {
     .join("");
 }
 
-/** `npx stocklot` is the command that was built from the sources. */
+/** Returns a function that runs a shell script, in which `npx stocklot` is the command built from the sources. */
 function shell(code: string, folder: string, environment: Record<string, string>): Prepared["run"] {
   const bin = join(folder, "bin");
   mkdirSync(bin, { recursive: true });
@@ -199,7 +199,7 @@ describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
     for (const name of readdirSync(folder)) if (!/^(bin|plan\.json)$/.test(name)) rmSync(join(folder, name));
     expect(await run(/^npx stocklot apply/)).toEqual(done);
     expect(await client.items.get("NEW-1")).toMatchObject({ description: "New" });
-    // The next runner has nothing of this one.
+    // The next run of the workflow starts on a new machine, without the files of this run.
     rmSync(join(folder, "plan.json"));
     writeFileSync(join(folder, "erp.csv"), erp);
     expect(await run(planning)).toEqual(done);
@@ -223,7 +223,7 @@ describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
     expect(await run()).toEqual(done);
     expect(count(sandbox, "POST", "/Inventory/Receive")).toBe(2);
     expect(messages).toEqual([]);
-    // The next file repeats a line, under any name of the file.
+    // The next delivery contains the lines again, and one more.
     writeFileSync(join(folder, "delivery.csv"), `${lines}ASN-2/1,NO-SUCH,5,3,1\n`);
     expect(await run()).toEqual(done);
     expect(count(sandbox, "POST", "/Inventory/Receive")).toBe(3);
@@ -238,7 +238,7 @@ describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
     expect(await run(/snapshot/)).toEqual(done);
     const sheet = join(folder, "sheet.csv");
     const before = await client.inventory.getStockLevel("BOLT-M8", { wid: 3 });
-    // One less than the book says, in one bin. A description may contain commas, quoted.
+    // In one bin, one unit less is counted than was booked. Cells are taken from the end, as a description may contain commas.
     let isCounted = false;
     const rows = readFileSync(sheet, "utf8")
       .split("\r\n")
@@ -358,7 +358,7 @@ describe.skipIf(!RUN_ALL)(`the recipes work (${ONLY_IN_TEST_ALL})`, () => {
   it("a page of Next.js shows stock, and what does not exist", async () => {
     const { code } = recipeOf("docs/recipes.md", "Show stock with Next.js", "tsx");
     const { env, client, sandbox } = await serve();
-    // Without credentials, as in a build.
+    // There are no credentials while the module is loaded, as in a build of Next.js.
     const { default: page } = await moduleOf(
       `/** @jsx h */\n${code}\nconst h = (...all: unknown[]) => all.flat();`,
       "tsx",

@@ -7,7 +7,7 @@ import { blocksOf, guides } from "./support/markdown.js";
 import { buildSnippets, type Runnable } from "./support/run-snippet.js";
 import { snippets } from "./support/snippets.js";
 
-/** Addresses in the pages. */
+/** The addresses that the pages show. They are replaced by the addresses of test servers. */
 const SERVICE = "https://inventory.example.com/api/v1";
 const REDIS = "redis://127.0.0.1:6379";
 
@@ -74,7 +74,7 @@ it("the first program of the README prints what the README shows", async ({ skip
   const [first] = run.filter(({ page }) => page === "README.md");
   const [shown] = guides().flatMap((page) => (page.path === "README.md" ? blocksOf(page, "text") : []));
   if (!first || !shown) throw new Error("the README has no program or no output");
-  // As the README starts it.
+  // The README starts its sandbox with these numbers.
   const fresh = createSandbox({ items: 20_000, lots: 100_000 });
   const { url, close } = await fresh.listen();
   const built = await buildSnippets([first], {}, environmentOf(url, fresh.credentials));

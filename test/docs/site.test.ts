@@ -18,13 +18,13 @@ const read = (path: string) => readFileSync(join(site, path), "utf8");
 const GUIDE_PAGES = GUIDES.map((path) => `${pageOf(path)}.html`);
 const API_PAGES = ENTRY_POINTS.map((name) => `api/${name}.html`);
 
-/** The most-read pages, and the one with the longest signature. */
+/** The pages that are opened in a narrow window: the guides, the API reference and CONTRIBUTING.md. */
 const READ_MOST = ["index.html", ...GUIDE_PAGES, ...API_PAGES, "github/CONTRIBUTING.html"];
 
-/** One of each kind: their accessibility is checked in a wide window. */
+/** A page of each kind. Their accessibility is checked, in a wide window. */
 const CHECKED = ["index.html", "docs/start.html", "docs/reference.html", "api/stocklot/bottleneck.html"];
 
-// A warning of TypeDoc is an error, and so is a link between pages that leads nowhere.
+// The build fails if TypeDoc warns, or if a link between pages leads nowhere.
 beforeAll(async () => {
   await promisify(execFile)(process.execPath, ["--import", "tsx", "tools/website/build.ts", site], { cwd: ROOT });
 });
@@ -57,7 +57,7 @@ describe.skipIf(!RUN_ALL)("the site", () => {
 
   it.each(ENTRY_POINTS)("shows every member of every interface of %s, or of one that it extends", (name) => {
     const nameOf = (section: string) => /^<h3[^>]*>(?:<code[^>]*>\w+<\/code> )?(\w+)/.exec(section)?.[1];
-    // A type may stand on the page of another entry point, to which its own page links.
+    // A type that several entry points export is described on the page of one of them. The others link to it.
     const sections = API_PAGES.flatMap((path) => read(path).split(/(?=<h3 id=)/));
     const shownOf = (type: string): string => {
       const section = sections.filter((each) => nameOf(each) === type).join("");
@@ -103,9 +103,9 @@ describe.skipIf(!RUN_ALL || !CHROMIUM)(`the site, in Chromium (${missing})`, () 
   });
   afterAll(() => browser?.close());
 
-  /** A page that gets all files from the folder of the site, and nothing from another host. */
+  /** Opens a browser page that gets its files from the folder of the site. A request to another host is a problem. */
   async function openPage(width: number, problems: string[] = []): Promise<Page> {
-    // Without transitions, another theme has its colours immediately.
+    // Reduced motion turns off transitions, so that a change of the colour scheme takes effect immediately.
     const page = await browser.newPage({ viewport: { width, height: 844 }, reducedMotion: "reduce" });
     page.on("pageerror", ({ message }) => problems.push(message));
     page.on("console", (message) => message.type() === "error" && problems.push(message.text()));
@@ -141,7 +141,7 @@ describe.skipIf(!RUN_ALL || !CHROMIUM)(`the site, in Chromium (${missing})`, () 
     await page.close();
   });
 
-  // What fits a narrow window fits a wide one, and other errors do not depend on it.
+  // All pages are opened in a narrow window only: what fits there also fits a wide one, and other errors do not depend on the width.
   it.each([
     [1280, CHECKED],
     [390, READ_MOST],
@@ -149,11 +149,11 @@ describe.skipIf(!RUN_ALL || !CHROMIUM)(`the site, in Chromium (${missing})`, () 
     const problems: string[] = [];
     const page = await openPage(width, problems);
     for (const path of paths) {
-      // The home page has a menu of its own in a narrow one.
+      // The home page is also checked in a narrow window, where it has another menu.
       const isChecked = paths === CHECKED || path === "index.html";
       await page.emulateMedia({ colorScheme: "light" });
       await page.goto(`${ADDRESS}${path}`, { waitUntil: isChecked ? "networkidle" : "load" });
-      // Of a long page, Vue names the buttons later than that.
+      // On a long page, Vue sets the names of buttons after the page has loaded.
       await page.waitForFunction("document.querySelector('#app').__vue_app__");
       const excess = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
       if (Number(excess) > 0) problems.push(`${path} is too wide`);
@@ -171,7 +171,7 @@ describe.skipIf(!RUN_ALL || !CHROMIUM)(`the site, in Chromium (${missing})`, () 
 
 const axePath = createRequire(import.meta.url).resolve("axe-core");
 
-/** What axe finds on a page and calls serious or critical, by all rules or by some. */
+/** Returns the serious and critical problems that axe finds on a page, by all rules or by the given rules. */
 async function seriousProblems(page: Page, rules?: readonly string[]): Promise<string[]> {
   await page.addScriptTag({ path: axePath });
   const options = JSON.stringify(rules ? { runOnly: rules } : {});

@@ -4,19 +4,19 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { guides, ROOT } from "./support/markdown.js";
 
-/** Without the README, and without the page for maintainers. */
+/** The pages of `docs`, without the page for maintainers. */
 const pages = guides().filter(({ path }) => path.startsWith("docs/") && path !== "docs/releasing.md");
 
-/** A dash or the edge of a cell is no word. */
+/** Counts words. A dash or the edge of a table cell is no word. */
 const wordsOf = (text: string) => text.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length;
 const linesOf = (path: string) => readFileSync(join(ROOT, path), "utf8").trimEnd().split("\n").length;
 
-/** The most words of a page to read, and of one to look things up in. */
+/** The most words of a page that is read as a whole, and of a page in which readers look things up. */
 const MAX_WORDS = 1_700;
 const MAX_WORDS_LOOKED_UP = 3_300;
 const LOOKED_UP = ["docs/reference.md", "docs/operating.md", "docs/command.md"];
 
-/** What a reader comes to for one row or one program. */
+/** Pages to which a reader comes for one row or one program. */
 const NO_GUIDES = ["docs/README.md", "docs/recipes.md", "docs/reference.md"];
 
 it("the guides are twelve pages, and no page is long", () => {

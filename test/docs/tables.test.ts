@@ -17,7 +17,7 @@ function sectionOf(path: string, heading: string): string {
 
 const membersOf = (entryPoint: string, type: string) => membersByType(entryPoint, "interface|class").get(type) ?? [];
 
-/** What a new member of a type, or a new name, must be explained in. */
+/** Names that must be explained, each with the section that must contain it. */
 it.each<[what: string, names: readonly string[], path: string, heading: string]>([
   ["options of a client", membersOf("stocklot", "ClientOptions"), "docs/reference.md", "Client options"],
   ["options of a request", membersOf("stocklot", "RequestOptions"), "docs/reference.md", "Request options"],

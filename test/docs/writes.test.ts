@@ -17,7 +17,7 @@ beforeEach(async () => {
   await connect(server).items.create({ shortID: "BOLT-M8" });
 });
 
-/** The snippet of the guide that contains these words, unchanged. */
+/** Builds the snippet of the guide that contains these words, without changes. */
 async function recipe(words: string) {
   const [snippet, ...others] = snippets().filter(({ page, code }) => page === "docs/writes.md" && code.includes(words));
   if (!snippet || others.length > 0) throw new Error(`not one snippet with ${words}`);
@@ -31,7 +31,7 @@ async function recipe(words: string) {
   return { start: () => built.start(snippet) };
 }
 
-/** The next receipt meets the fault, and the service applies it a while later. */
+/** Plans the fault for the next receipt. The service applies the receipt `delayMs` after it arrived. */
 async function applyLate(fault: Fault, delayMs: number): Promise<void> {
   server.plan(fault, { on: isReceipt });
   await waitUntil(() => server.requests.some((request) => isReceipt(request) && request.body !== ""), 30_000);

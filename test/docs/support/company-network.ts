@@ -10,12 +10,12 @@ import { createCertificates } from "../../support/certificates.js";
 
 /** A network in which the service has a certificate of a private authority, and is reached through a proxy. */
 export interface CompanyNetwork {
-  /** The addresses and files of the guides, and what takes their places. */
+  /** The addresses and file names in the guides, each with its replacement. */
   replacements: Record<string, string>;
   close(): void;
 }
 
-/** Starts gateways of https and a proxy in front of a service. */
+/** Starts HTTPS gateways and a proxy in front of a service. */
 export async function startCompanyNetwork(serviceUrl: string): Promise<CompanyNetwork> {
   const certificates = createCertificates();
   const { good, authority, authorityFile } = certificates;
@@ -58,7 +58,7 @@ export async function startCompanyNetwork(serviceUrl: string): Promise<CompanyNe
   };
 }
 
-/** Passes on what each of two sockets receives. */
+/** Sends what each of two sockets receives to the other socket. */
 function pipeBoth(left: Duplex, right: Duplex): void {
   left.pipe(right).pipe(left);
   for (const socket of [left, right]) socket.on("error", () => {});

@@ -3,7 +3,7 @@ export type Given = "client" | "sandbox";
 
 const GIVEN: readonly Given[] = ["client", "sandbox"];
 
-/** What code uses without having created it. */
+/** Returns the variables that code uses without creating them. */
 export const givenTo = (code: string): Given[] => GIVEN.filter((name) => uses(code, name) && !makes(code, name));
 
 const uses = (code: string, name: string) => new RegExp(`\\b${name}\\b`).test(code);

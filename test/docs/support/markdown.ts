@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** The repository. */
+/** The root folder of the repository. */
 export const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 
-/** What fits into the column of the site at a window of 1280 pixels. */
+/** The most characters per line of code that fit into the column of the site in a window of 1280 pixels. */
 export const MOST_CHARACTERS = 84;
 
 /** A page, by its path in the repository. */
@@ -51,7 +51,7 @@ export function blocksOf({ path, text }: MarkdownPage, ...languages: string[]): 
 
 export const lineAt = (text: string, index: number) => text.slice(0, index).split("\n").length;
 
-/** What differs from run to run: times, and the width of their columns. */
+/** Replaces what differs from run to run: times, and the width of their columns. */
 export const comparable = (text: string) =>
   text
     .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME")

@@ -9,15 +9,15 @@ import type { Snippet } from "./snippets.js";
 
 /** How a program ended. */
 export interface Ended {
-  /** Null if it was killed, as happens if it does not end by itself in time. */
+  /** Null if the program was killed, for example because it did not end in time. */
   readonly exitCode: number | null;
   readonly output: string;
 }
 
-/** What is done with a program that runs until a signal, before it gets that: its address, or what it has printed first, is given. */
+/** Visits a program before it gets the signal that ends it. Receives the address that it printed, or else its first output. */
 export type Visit = (address: string) => Promise<string | undefined>;
 
-/** Requests the address of a server. */
+/** Requests the address of a server once. */
 const visitOnce: Visit = async (address) => {
   if (!address.startsWith("http:")) return undefined;
   try {
@@ -28,27 +28,27 @@ const visitOnce: Visit = async (address) => {
   }
 };
 
-/** Snippets, ready to be run one by one, each in a folder of its own. */
+/** Built snippets. Each runs in its own folder. */
 export interface Runnable {
   start(snippet: Snippet, visit?: Visit): { child: ChildProcess; ended: Promise<Ended> };
   run(snippet: Snippet, visit?: Visit): Promise<Ended>;
   /** Where the snippet reads and writes its files. */
   folderOf(snippet: Snippet): string;
-  /** Removes the built snippets and these files. */
+  /** Removes the built snippets and the files that they wrote. */
   remove(): void;
 }
 
 const isTest = ({ code }: Snippet) => /from "vitest"/.test(code);
 
-/** A program that runs until it receives a signal. */
+/** Whether a program runs until it receives a signal. */
 const waitsForSignal = ({ code }: Snippet) => /process\.once\(("SIGTERM"|signal)/.test(code);
 
 const fileOf = ({ name }: Snippet) => name.replace(/\W+/g, "-");
 
-/** Programs that serve run at the same time, each on a port of its own. */
+/** Each program gets its own port, because servers run at the same time. */
 let nextPort = 20_000 + (process.pid % 1_000) * 20;
 
-/** A look-up takes a minute. */
+/** The limit for a program, in s. A look-up alone takes a minute. */
 const SECONDS_TO_END = 200;
 
 /**
