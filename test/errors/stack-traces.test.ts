@@ -11,7 +11,7 @@ const always = Number.POSITIVE_INFINITY;
 
 type Way = (client: InventoryClient) => Promise<unknown>;
 
-/** Each way to read a list, in a named function of the caller's. */
+/** All ways to read a list. Each is a named function, which the stack trace must contain. */
 const readings = (params = {}): Record<string, Way> => ({
   "records of a list": async function readsRecords({ inventory }) {
     for await (const _lot of inventory.listLots(params)) sleep(0);
@@ -27,7 +27,7 @@ const readings = (params = {}): Record<string, Way> => ({
   },
 });
 
-/** Each way to call the service. */
+/** All ways to call the service. */
 const WAYS: Record<string, Way> = {
   get: async function callsGet(client) {
     return await client.items.get("BOLT");
@@ -63,7 +63,7 @@ const rejection = async (promise: Promise<unknown>): Promise<StocklotError> => {
 
 const client = (server: FaultServer) => connect(server, { retry: false, timeoutMs: 200, rateLimit: false });
 
-/** Each way to call, and each failure. */
+/** Every combination of a way to call and a failure. */
 const PAIRS = [
   ...Object.keys(WAYS).map((way) => [way, "403"] as const),
   ...Object.keys(FAILURES).map((failure) => ["get", failure] as const),

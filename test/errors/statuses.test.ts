@@ -286,7 +286,7 @@ describe.each(["error", "warn", "off"] as const)("with responseValidation %s, a 
       expect(invalid).toBeInstanceOf(ResponseValidationError);
       expect(invalid).toMatchObject({ message: expect.stringContaining('"failed"') });
     }
-    // The document shows no status of a transaction.
+    // The document does not define a status of a transaction, so any status passes.
     for (const call of TRANSACTIONS) expect(await call(client)).toEqual({ body: { shortID: "X", status: "failed" } });
   });
 });
