@@ -18,7 +18,7 @@ const SAMPLE = join(EXAMPLES, "receipts.csv");
 const postgres = await findPostgres();
 let folder: string;
 const children = new Set<ChildProcess>();
-/** The examples, built: they start several times as fast as their sources. Each reads and writes beside itself. */
+/** The folder of the built examples, in which they also read and write. They start several times as fast as their sources. */
 let built: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "stocklot-examples-"));
@@ -32,7 +32,7 @@ beforeAll(async () => {
   );
   for (const name of files) if (name.endsWith(".csv")) await copyFile(join(EXAMPLES, name), join(built, name));
 });
-// Each example is a process of its own, which takes seconds.
+// Each example runs as a process, which takes seconds.
 beforeEach(({ skip }) => skip(!RUN_ALL, ONLY_IN_TEST_ALL));
 afterAll(async () => {
   for (const child of children) child.kill("SIGKILL");
@@ -40,7 +40,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Starts an example without the environment variables that name a service; the demo as a user would. */
+/** Starts an example without environment variables that name a service. The demo starts from its source, as for a user. */
 function start(example: string, args: string[] = [], environment: Record<string, string> = {}) {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("STOCKLOT_"));
   const program =
@@ -69,7 +69,7 @@ function start(example: string, args: string[] = [], environment: Record<string,
 
 const run = (...args: Parameters<typeof start>) => start(...args).ended;
 
-/** Runs a sandbox on real HTTP in place of the user's service, with the environment variables that name it. */
+/** Starts a sandbox on real HTTP, and passes on the environment variables with which an example finds it. */
 async function withService<T>(
   options: SandboxOptions,
   use: (sandbox: Sandbox, environment: Record<string, string>) => Promise<T>,
@@ -90,7 +90,7 @@ async function withService<T>(
 
 const linesOf = async (file: string) => (await readFile(file, "utf8")).trimEnd().split("\n");
 
-// Not concurrent, since it must end within ten seconds.
+// Not concurrent, because the demo must end within ten seconds.
 describe("the demo", () => {
   it("does the main job over HTTP, and prints plain lines if the output is not a terminal", async ({ expect }) => {
     const temporary = await mkdtemp(join(folder, "demo-"));
@@ -125,7 +125,7 @@ describe.concurrent("mirror-lots-to-ndjson", () => {
 
 describe.concurrent("receive-from-csv", () => {
   const items = ["BOLT-M8", "BOLT-M10", "CABLE-3G15", "PAINT-RED"].map((shortID) => ({ shortID }));
-  // Items are sent in any order, but the first four begin, and the service accepts their first rows.
+  // The outbox sends items in any order. It begins with four items, and the service accepts the first row of each.
   const lost = { path: "/Inventory/Receive", times: 1, fault: "drop-after" } as const;
   const received = (sandbox: Sandbox) => sandbox.requests.filter(({ path }) => path === "/Inventory/Receive");
 
@@ -150,7 +150,7 @@ describe.concurrent("receive-from-csv", () => {
     await withService({ items, faults: [lost] }, async (sandbox, environment) => {
       expect(await run("receive-from-csv.ts", [file], environment)).toMatchObject({ code: 1 });
       const first = received(sandbox).length;
-      // With another row at the top, the others are still recognised.
+      // The rows are recognised although a new row is above them.
       const [header, ...rows] = await linesOf(file);
       await writeFile(file, [header, "BOLT-M8,7,1,1,,,PO 9,", ...rows, ""].join("\n"));
       const { code, out } = await run("receive-from-csv.ts", [file], environment);
@@ -159,7 +159,7 @@ describe.concurrent("receive-from-csv", () => {
       expect(out).toMatch(/line +2 +received/);
       expect(out).toMatch(/line +7 +received/);
       expect(out).toMatch(/6 received, 4 rejected/);
-      // The new row, and the two that only the service can reject.
+      // The second run sends the new row, and again the two rows that only the service can reject.
       const bodies = received(sandbox)
         .slice(first)
         .map(({ body }) => JSON.stringify(body));
