@@ -18,7 +18,7 @@ import {
 } from "../support/with-server.js";
 import { WRITES, type WriteCall } from "../support/writes.js";
 
-/** The package promises 20 ms. Loop time (`useLoopTime`) does not get longer on a busy machine. */
+/** The most time from an abort to the end of its call, in ms of loop time, which does not get longer on a busy machine. */
 const PROMPT_MS = 100;
 
 const unhandled: unknown[] = [];
