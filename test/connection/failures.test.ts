@@ -54,7 +54,7 @@ async function listenTls(options: TlsOptions, respond: (socket: Socket) => void 
   return { baseUrl: `https://localhost:${port}/api/v1`, connections: () => connections };
 }
 
-/** Makes a call whose request is not sent. It is a read for fetch, as a write would fail with another error: see below. */
+/** Makes a call whose request is not sent. With fetch it is a read, because a write would be an OutcomeUnknownError. */
 const failureBeforeSending = (transport: string, client: InventoryClient) =>
   errorOf(transport === "undici" ? client.inventory.receive(RECEIPT) : client.items.get("X"));
 
@@ -79,7 +79,7 @@ describe.each(overBoth({ ca: certificates.authority }))("over %s, a certificate"
   });
 
   it.each([
-    // A fetch function does not say whether it sent anything. In TLS 1.3, a client may send before the server checks its certificate.
+    // A fetch function does not say what it sent. In TLS 1.3, a client may send before the server has checked its certificate.
     ["TLSv1.2", transport === "fetch" ? OutcomeUnknownError : ConnectionError, /TLS failed|the connection broke/],
     ["TLSv1.3", OutcomeUnknownError, /the connection broke/],
   ] as const)("of the client's that a server of %s misses in the handshake may have let a write pass", async (maxVersion, ErrorClass, message) => {
