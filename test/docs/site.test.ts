@@ -141,7 +141,7 @@ describe.skipIf(!RUN_ALL || !CHROMIUM)(`the site, in Chromium (${missing})`, () 
     await page.close();
   });
 
-  // All pages are opened in a narrow window only: what fits there also fits a wide one, and other errors do not depend on the width.
+  // Most pages are opened in a narrow window only: what fits there fits a wide one, and other errors do not depend on the width.
   it.each([
     [1280, CHECKED],
     [390, READ_MOST],
