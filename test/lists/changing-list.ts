@@ -7,19 +7,19 @@ export interface Lot {
 }
 
 export interface ListBehaviour {
-  /** What others do to the list, just before a page is cut. */
+  /** Changes the list, just before a page is cut from it. */
   change?: (list: ChangingList) => void;
-  /** Turns of the event loop before and after a page is cut. */
+  /** The number of microtask turns before a page is cut, and again before the response. */
   delay?: () => number;
-  /** Largest page size; a larger one is silently capped. */
+  /** The largest page size. A larger request is silently capped. */
   cap?: number;
-  /** Serves another page than the one that is requested. */
+  /** Returns the page to serve instead of the requested page. */
   serve?: (request: PageRequest) => PageRequest;
   /** Changes a response, or throws instead. `number` counts requests from 1. */
   respond?: (page: Page<Lot>, number: number) => Page<Lot>;
 }
 
-/** How a list is read: its first page, and the settings of the session. */
+/** How to read a list: the first page to read, and the settings of the session. */
 export type ListSettings = Partial<PageSession<Lot>> & { page?: number };
 
 /** A request that waits until the test responds to it. */
@@ -35,16 +35,16 @@ export const settle = () => new Promise<void>((resolve) => setImmediate(resolve)
 
 /** How others change a list at each request. */
 export interface Schedule {
-  /** Most records removed and added one by one. */
+  /** The most records that are removed and added one by one at a request. */
   remove: number;
   insert: number;
-  /** Once in this many requests, up to `burst` neighbours are removed or added at the same time. */
+  /** At one in `burstEvery` requests, up to `burst` neighbouring records are removed, and likewise added. */
   burstEvery: number;
   burst: number;
   where: "anywhere" | "front" | "end";
 }
 
-/** Makes these changes, the same ones for the same seed. */
+/** Returns a function that changes a list by a schedule. The same seed makes the same changes. */
 export function changeBy(
   { remove, insert, burstEvery, burst, where }: Schedule,
   random: Random,
@@ -59,7 +59,7 @@ export function changeBy(
   };
 }
 
-/** A service that holds one list in memory, which others change while it is read. */
+/** A service with one list in memory, which changes while it is read. */
 export class ChangingList {
   lots: Lot[];
   readonly requests: PageRequest[] = [];
@@ -68,7 +68,7 @@ export class ChangingList {
   mostInFlight = 0;
   /** Whether requests wait until the test responds to them. */
   isHeld = false;
-  /** Those that have waited. */
+  /** All requests that were held, also those that have ended. */
   readonly held: OpenRequest[] = [];
   /** Lots that were in the list from the beginning and still are. */
   readonly constant: Set<Lot>;

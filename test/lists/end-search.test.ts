@@ -3,7 +3,7 @@ import { EndSearch } from "../../src/client/lists/end-search.js";
 
 const PAGE_SIZE = 100;
 
-/** Searches the end at `actual`, from `expected`, by pages that show whether the end is further left or right. */
+/** Searches for the end of a list. It is at `actual`, and the search begins at `expected`. Returns the probed positions. */
 function search(actual: number, expected: number, total: number): number[] {
   const found = new EndSearch();
   const positions = [expected];

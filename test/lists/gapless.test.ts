@@ -60,7 +60,7 @@ describe("gapless paging", () => {
         const order = seededRandom(seed + 1);
         const change = changeBy(schedule, seededRandom(seed));
         const reading = readGapless(new ChangingList(size, { change, delay: () => order(6) }), ahead);
-        // A list that changes faster than it can be read is an error.
+        // A list that changes faster than it can be read may end in a PaginationError.
         const result = await reading.catch((error: unknown) => {
           if (!(error instanceof PaginationError) || schedule.burst < 300) throw error;
         });
@@ -96,7 +96,7 @@ describe("a list that changes in one step under gapless paging", () => {
     list.insert(0, count);
   };
 
-  /** What is done to 10 000 records at once. The total stays the same if they only move. */
+  /** Large changes to a list of 10 000 records. If records only move, the total stays the same. */
   const CHANGES: Record<string, ((list: ChangingList) => void)[]> = {
     "removed records": [
       [0, 100],

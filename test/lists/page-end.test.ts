@@ -202,7 +202,7 @@ it("whatever an envelope claims, a list is complete, or warned of, or an error",
     expect(list.requests.length).toBeLessThan(4 * size + 200);
     if (!read) continue;
     expect(new Set(read.map(({ recNo }) => recNo)).size, `seed ${seed}`).toBe(read.length);
-    // What is short without a warning was neither counted nor announced.
+    // The list may be short without a warning only if the service neither counted nor announced the missing records.
     const isAnnounced = lies.hasMore(true) && lies.totalCount(size) >= size && lies.hasMore(false) === false;
     if (isAnnounced && list.warnings.length === 0 && lies.totalCount(size) === size)
       expect(read.length, `seed ${seed}`).toBe(size);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ChangingList, type ListSettings, settle } from "./changing-list.js";
 
-/** A list whose requests wait for the test. */
+/** Creates a list whose requests wait until the test responds to them. */
 function held(size: number, settings: ListSettings = {}) {
   const list = new ChangingList(size);
   list.isHeld = true;

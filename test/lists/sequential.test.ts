@@ -5,7 +5,7 @@ import { ChangingList, type ListBehaviour, type ListSettings, type Lot, settle }
 
 const AHEAD = (RUN_ALL ? [0, 1, 4, 10] : [1, 4]).map((readAhead) => ({ readAhead }));
 
-/** Does something to the list before the response to the request with that number. */
+/** Runs `act` on the list before the request with that number is answered. */
 const at = (number: number, act: (list: ChangingList) => void): ListBehaviour => ({
   change: (list) => {
     if (list.requests.length === number) act(list);
@@ -113,7 +113,7 @@ describe("a list that shrinks under sequential paging", () => {
   });
 
   it("finds what was pushed away between two pages that were read in the other order", async () => {
-    // Page 3 is cut before page 2, and 5 records come in between: what stood at the end of page 2 is on neither.
+    // Page 3 is cut before page 2, and 5 records are inserted in between. The last records of page 2 are then on neither page.
     const list = new ChangingList(750);
     list.isHeld = true;
     const reading = read(list, { readAhead: 2 });

@@ -4,7 +4,7 @@ import { ChangingList } from "./changing-list.js";
 
 const MODES = [false, true].flatMap((gapless) => [0, 1, 10].map((readAhead) => ({ gapless, readAhead })));
 
-/** This many pages in a row without a new record end an iteration. */
+/** An iteration ends after this many pages in a row without a new record. */
 const FRUITLESS = 24;
 
 describe.each(MODES)("with %o", (mode) => {
