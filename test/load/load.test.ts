@@ -7,8 +7,8 @@ import { createRandom } from "../support/random.js";
 import { RUN_ALL, runs } from "../support/runs.js";
 
 /*
- * A web shop with many callers, on a client that has just started, with the service's limit. Time is virtual: each request takes
- * 50 ms.
+ * Many callers, as in a web shop, use a client that has just started, within the service's limit. Time is virtual, and each
+ * request takes 50 ms.
  */
 
 const ITEMS = RUN_ALL ? 20_000 : 5_000;
@@ -47,7 +47,7 @@ interface Answer {
   error?: unknown;
 }
 
-/** Calls, and how each of them ends after how many ms. */
+/** Starts calls. Returns their answers, which are filled in when the calls end: the result, and the duration in ms. */
 function track(calls: (() => Promise<unknown>)[]): Answer[] {
   const answers: Answer[] = [];
   for (const [index, call] of calls.entries()) {
@@ -62,7 +62,7 @@ function track(calls: (() => Promise<unknown>)[]): Answer[] {
   return answers;
 }
 
-/** SKUs that have a stock level, from all parts of the list. */
+/** Returns SKUs with a stock level, spread over the list. */
 async function skusOf(count: number): Promise<string[]> {
   const { baseUrl, credentials, fetch } = sandbox;
   const free = new InventoryClient({ baseUrl, ...credentials, fetch, rateLimit: false });
@@ -78,7 +78,7 @@ async function skusOf(count: number): Promise<string[]> {
     .slice(0, count);
 }
 
-/** The stock levels before a test. */
+/** The stock levels that `skusOf` has read, by part number. */
 let truth: Map<number, StockLevel>;
 
 const within = { totalTimeoutMs: 8_000 };
@@ -98,7 +98,7 @@ describe("a client that has just started, with 100 requests per minute", () => {
     await advance(2_000);
     for (const { value } of answers) expect(value).toEqual(single?.value);
     expect(sent()).toBe(requests);
-    // Each has a copy of his own.
+    // Each caller gets its own copy of the result.
     const [one, other] = answers.map(({ value }) => value as StockLevel);
     expect(one).not.toBe(other);
   });
