@@ -11,7 +11,7 @@ const WAYS = databases.flatMap((database) => REVISIONS.map((revision) => ({ data
 const INPUT = { itemID: "BOLT-M8", units: 5, wid: 1, reasonCode: 1, remark: "from the truck" };
 const BOOKING = { key: "asn-1", operation: "receive", input: INPUT };
 
-/** How many lots of the service have the remark, whoever has booked them: the service's own record. */
+/** Returns how many lots with the remark the service lists, whoever has booked them. */
 async function lotsOf(
   { sandbox, client }: Pick<Assistant, "sandbox" | "client">,
   remark = INPUT.remark,
@@ -86,7 +86,7 @@ describe.each(WAYS)("book, outbox in $database, revision $revision", ({ database
     const outcomes = results.filter(({ isError }) => !isError).map(({ value }) => value.outcome);
     expect(outcomes.filter((outcome) => outcome === "added")).toHaveLength(1);
     expect(results.every(({ isError, value }) => isError || value.entry?.state === "applied")).toBe(true);
-    // With the newer revision a question is a result, so that each call has had its own before the first answer.
+    // In the newer revision, a question is the result of a call. So each call gets its own question before the first answer.
     if (revision === "2025-06-18") expect([outcomes.length, person.mock.calls.length]).toEqual([100, 1]);
     expect(await lotsOf(one)).toBe(1);
   });

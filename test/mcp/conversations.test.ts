@@ -10,11 +10,11 @@ const { databases, newPlace } = await usePlaces();
 
 const CONVERSATIONS = worlds(200);
 const CALLS = 14;
-/** Each transaction has units of its own, a power of three, so that the stock shows which were applied, and how often. */
+/** The number of transactions. Each has another power of three as its units, so that the stock shows which were applied. */
 const TRANSACTIONS = 5;
 const ITEM = "BOLT-M8";
 
-/** The write with a number: receipts and issues. */
+/** Returns the write with a number: a receipt if the number is even, otherwise an issue. */
 const bookingOf = (number: number, key: string) => ({
   key,
   operation: number % 2 === 0 ? "receive" : "issue",
@@ -29,7 +29,7 @@ function addFault({ sandbox }: Assistant, random: Random): void {
   sandbox.addFault({ path, skip: random(2), times: 1 + random(2), fault: FAULTS[random(FAULTS.length)] ?? 500 });
 }
 
-/** A person who mostly agrees, sometimes ticks the box, and sometimes answers too late. */
+/** A person who mostly agrees, sometimes declines or cancels, and sometimes answers late. */
 const personOf =
   (random: Random): Person =>
   async () => {
@@ -40,7 +40,7 @@ const personOf =
     return { action: "accept", content: {} };
   };
 
-/** One call, which may be cancelled at any moment. What a call that is not cancelled has reported. */
+/** Makes a call, which may be cancelled at any moment. Returns what it reported, or `undefined` if it was cancelled. */
 async function callOnce({ tools }: Assistant, random: Random): Promise<{ key: string; outcome: Outcome } | undefined> {
   const number = random(TRANSACTIONS);
   const key = `t${number}${random(5) === 0 ? "-again" : ""}`;
@@ -78,7 +78,7 @@ it.each(
     for (const result of results) if (result) reported.push(result);
   }
   one.sandbox.clearFaults();
-  // Cancelled calls may still be ending; the servers settle what is open.
+  // Cancelled calls may still be running. The servers send and look up what is left.
   await expect
     .poll(async () => ((await one.outbox?.summary())?.sending ?? 0) + ((await one.outbox?.summary())?.pending ?? 0), {
       timeout: 20_000,
@@ -90,12 +90,12 @@ it.each(
     const number = Number(key.charAt(1));
     return number % 2 === 0 ? 3 ** number : -(3 ** number);
   };
-  // Every set of the unknown ones may have been applied.
+  // Any subset of the unknown writes may have been applied.
   const unknown = entries.filter(({ state }) => state === "unknown").map(({ key }) => effectOf(key));
   const certain = entries.filter(({ state }) => state === "applied").reduce((sum, { key }) => sum + effectOf(key), 0);
   const possible = unknown.reduce((sums, effect) => sums.flatMap((sum) => [sum, sum + effect]), [certain]);
   expect(possible).toContain((await stockOf(one)) - before);
-  // No transaction is booked under both of its keys, since nobody has ticked the box.
+  // No transaction is booked under both of its keys, because the person never confirms that it should be booked again.
   for (let number = 0; number < TRANSACTIONS; number += 1) {
     const booked = entries.filter(
       ({ key, state }) => key.startsWith(`t${number}`) && state !== "canceled" && state !== "rejected",

@@ -21,7 +21,7 @@ const INPUT = { itemID: "BOLT-M8", units: 5, wid: 1, reasonCode: 1, remark: "fro
 const BOOKING = { key: "asn-1", operation: "receive", input: INPUT };
 const TIMES = ["--settle", "300ms", "--timeout", "300ms"];
 
-/** The command as a process, and a client of it over stdio. */
+/** Starts the command as a process, and connects a client to it over stdio. */
 async function start(args: readonly string[], env: Record<string, string>, person?: Person, revision?: Revision) {
   const transport = new StdioClientTransport({
     command: process.execPath,
@@ -94,13 +94,13 @@ it("each configuration of the guide starts a server, which answers as the guide 
     const { peer, tools } = await start(local, env, accepts);
     const names = (await peer.listTools()).tools.map(({ name }) => name);
     expect(names).toContain(args.includes("--outbox") ? "book" : "get_changes");
-    // There is no copy yet: the service is asked.
+    // There is no copy yet, so the answer comes from the service.
     const { name, arguments: asked } = Object(question);
     expect((await tools(name, asked)).value).toEqual(answer);
   }
 });
 
-/** Lines that are written to a server, and its output. */
+/** Starts the command as a process to which a test writes lines itself. */
 function raw(args: readonly string[], env: Record<string, string>, node: readonly string[] = []) {
   const child: ChildProcessWithoutNullStreams = spawn(process.execPath, [...node, COMMAND_FILE, "mcp", ...args], {
     env: { PATH: process.env.PATH ?? "", NODE_NO_WARNINGS: "1", ...env },
@@ -242,7 +242,7 @@ it.each(
     child.kill("SIGKILL");
     await once(child, "close");
   }
-  // The lock of a process that was killed is abandoned after its lease.
+  // The lock of a killed process becomes free when its lease ends.
   const check = async ({ outbox: path, booking }: (typeof kills)[number]) => {
     const next = await assistant({
       sandbox,

@@ -9,19 +9,19 @@ afterEach(() => void vi.useRealTimers());
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
-/** A client that waits as long as it takes. */
+/** Options of a call that waits for a day. */
 const PATIENT = { timeout: 24 * 60 * MINUTE };
 const INPUT = { itemID: "BOLT-M8", units: 5, wid: 1, reasonCode: 1, remark: "from the truck" };
 const BOOKING = { key: "asn-1", operation: "receive", input: INPUT };
 
-/** An assistant in virtual time, of a server with the lengths of the command. */
+/** Starts an assistant in virtual time. Its server waits as long as `stocklot mcp` does. */
 async function inVirtualTime(faults: FaultRule[], setting: Setting = {}) {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "Date", "performance"] });
   const sandbox = createSandbox({ rateLimit: false, faults });
   return assistant({ sandbox, settleMs: 2 * 60 * MINUTE, ...setting, room: { times: TIMES, ...setting.room } });
 }
 
-/** Until it is settled; in ms of virtual time. */
+/** Returns how long a call takes, in ms of virtual time. */
 async function lengthOf(call: Promise<unknown>, stepMs = 100): Promise<number> {
   const beganAt = performance.now();
   let isDone = false;
@@ -31,7 +31,7 @@ async function lengthOf(call: Promise<unknown>, stepMs = 100): Promise<number> {
   call.then(done, done);
   while (!isDone && performance.now() - beganAt < 60 * MINUTE) {
     await vi.advanceTimersByTimeAsync(stepMs);
-    // What waits for no timer goes on.
+    // Lets everything run that waits for no timer.
     await new Promise((resolve) => setImmediate(resolve));
   }
   return performance.now() - beganAt;
@@ -152,7 +152,7 @@ it("what is sending is looked at every two seconds", async () => {
     while ((await outbox?.get("asn-1"))?.state !== "applied") await new Promise((done) => setTimeout(done, 100));
   };
   const length = await lengthOf(settled());
-  // Seen at the first look, settled at the second.
+  // The first look-up finds the write open, the second one finds it settled.
   expect(length).toBeGreaterThan(2 * SECOND);
   expect(length).toBeLessThan(6 * SECOND);
 });

@@ -57,7 +57,7 @@ describe.each(REVISIONS)("revision %s", (revision) => {
     expect(copied).toMatchObject({ source: "copy", missing: ["NO-SUCH"], levels: [{ sku: "BOLT-M8", uOM: item.uOM }] });
     expect(Date.parse(String(copied.asOf))).toBeGreaterThan(0);
     expect(await call("get_stock", { skus: ["BOLT-M8"], wid: 1 })).toMatchObject({ source: "copy" });
-    // A warehouse that the copy has not.
+    // The copy has no stock levels of this warehouse.
     expect(await call("get_stock", { skus: ["BOLT-M8"], wid: 2 })).toMatchObject({ source: "service" });
     const fresh = await call("get_stock", { skus: ["BOLT-M8", "NO-SUCH", "BOLT-M8"], fresh: true });
     const level = await client.inventory.getStockLevel("BOLT-M8");
@@ -204,7 +204,7 @@ it("more SKUs or rows than promised, or none, are refused, and nothing is read o
   expect((await tools("get_stock", { skus: skus(20) })).value.missing).toEqual(skus(20));
 });
 
-/** The revisions differ in how they say it. */
+/** Returns whether a call is refused: by an error result in one revision, by a rejection in the other. */
 const refused = (call: ReturnType<Assistant["tools"]>) =>
   call.then(
     ({ isError }) => isError,

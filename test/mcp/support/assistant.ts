@@ -20,7 +20,7 @@ import { closeAfterTest } from "../../support/with-server.js";
 export const REVISIONS = ["2025-06-18", "2026-07-28"] as const;
 export type Revision = (typeof REVISIONS)[number];
 
-/** What a person answers to a question. */
+/** The answer of a person to a question. */
 export interface Said {
   action: "accept" | "decline" | "cancel";
   content?: Record<string, string | number | boolean | string[]>;
@@ -31,7 +31,7 @@ export const accepts: Person = () => ({ action: "accept", content: {} });
 export const acceptsAgain: Person = () => ({ action: "accept", content: { bookAgain: true } });
 export const declines: Person = () => ({ action: "decline" });
 
-/** Lines of JSON between two streams of this process, as over stdio. */
+/** Exchanges lines of JSON over two streams of this process, as over stdio. */
 class Lines implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
@@ -61,7 +61,7 @@ class Lines implements Transport {
   }
 }
 
-/** A client of the protocol, of one revision, with a person who answers; without one it cannot ask. */
+/** Connects a protocol client of this revision. Without a person, it declares that it cannot ask questions. */
 export async function connect(
   transport: Transport,
   person: Person | undefined,
@@ -97,7 +97,7 @@ export interface Setting {
   serviceId?: string;
 }
 
-/** An assistant of a server in this process, and what it works with. */
+/** Starts a server in this process and connects an assistant to it. Returns both, with the sandbox, client and outbox. */
 export async function assistant({
   options,
   outbox: path,
@@ -166,7 +166,7 @@ export interface Outcome {
   value: { outcome?: unknown; entry?: { key?: unknown; state?: unknown } } & Record<string, unknown>;
 }
 
-/** Calls tools. */
+/** Returns a function that calls tools. */
 export const toolsOf =
   (peer: Client) =>
   async (
@@ -179,7 +179,7 @@ export const toolsOf =
     return { isError, text: first?.type === "text" ? first.text : "", value: Object(structuredContent) };
   };
 
-/** The transactions that a service has applied. */
+/** Returns the bodies of the transactions that a sandbox has applied. */
 export const appliedIn = ({ requests }: Sandbox, operation = "Receive") =>
   requests
     .filter(({ path, status }) => path === `/Inventory/${operation}` && Number(status) < 300 && status !== null)

@@ -3,7 +3,7 @@ import { afterAll } from "vitest";
 import { ownFolder } from "../../support/own-folder.js";
 import { findPostgres, newDatabase } from "../../support/postgres-server.js";
 
-/** Where the tests of a file keep outboxes and copies: SQLite files, and databases of a PostgreSQL if there is one. */
+/** Provides places for outboxes and copies: SQLite files, and PostgreSQL databases if there is a server. */
 export async function usePlaces() {
   const postgres = await findPostgres();
   afterAll(() => postgres?.close());
