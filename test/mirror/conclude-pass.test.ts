@@ -21,7 +21,7 @@ const all = { ...records, fullPassAt: 1_000 };
 
 describe("a full pass", () => {
   it.each([
-    // One reading is enough.
+    // Passes that one reading concludes.
     ["ascended, with all records", { first: listing([1, 2]), absent: [] }, KNOWN, { ...all, unlisted: 0 }, []],
     ["ascended, without some", { first: listing([1, 2]), absent: [3] }, KNOWN, { ...all, unlisted: 0 }, [3]],
     [
@@ -52,7 +52,7 @@ describe("a full pass", () => {
       { ...all, unlisted: 0 },
       [],
     ],
-    // The second reading decides.
+    // Passes that need a second reading.
     [
       "did not ascend: the second reading lists as many as counted",
       { first: unsorted([2, 1], 1), second: later(unsorted([3, 1], 0)), absent: [4] },
@@ -95,7 +95,7 @@ describe("a full pass", () => {
       { unlisted: 1 },
       [],
     ],
-    // A new list.
+    // The first pass of a list.
     ["is the first one", { first: listing([1, 2]), absent: [] }, NEW, { ...all, unlisted: 0 }, []],
     [
       "is the first one after one that was interrupted",

@@ -169,7 +169,7 @@ describe("a copy in SQLite", () => {
     const mirror = createMirror({ client, sink: sqliteSink({ path: files.path }) });
     expect((await mirror.status()).map(({ asOf }) => asOf)).toEqual([null, null, null]);
     expect(readFileSync(files.path)).toEqual(before);
-    // A run adds its tables.
+    // A run adds the tables of the mirror to this file.
     await fill(sqliteSink({ path: files.path }));
   });
 

@@ -19,7 +19,7 @@ function setUp(lots = 30): ChangingService {
   return service;
 }
 
-/** Some changes of each kind. */
+/** Changes the service, with at least one change of each kind. */
 function change(service: ChangingService): void {
   service.advance(3_600_000);
   for (let left = 5; left > 0; left -= 1) service.changeLot();
@@ -28,7 +28,7 @@ function change(service: ChangingService): void {
   service.changeItem({ netWeight: 2 });
 }
 
-/** Only the date: timers run. */
+/** Sets the date. Timers keep running. */
 const setDate = (time: number) => vi.useFakeTimers({ toFake: ["Date"], now: time });
 
 async function changesIn(sink: MirrorSink, filter = {}): Promise<MirrorChange[]> {
@@ -79,7 +79,7 @@ describe.each(Object.keys(SINKS))("the history of a copy in %s", (name) => {
     await run(service);
     await run(service, { history: { days: 7 } });
     expect(await changesIn(sinkOf())).toEqual([]);
-    // What was not recorded meanwhile is noticed.
+    // A reader that continues from an earlier row notices that changes were not recorded.
     await expect(changesIn(sinkOf(), { after: rows.length })).rejects.toThrow("have expired");
     change(service);
     await run(service);
@@ -139,7 +139,7 @@ describe.each(Object.keys(SINKS))("the history of a copy in %s", (name) => {
         for await (const { seq } of copy.changes()) {
           seen.push(seq);
           if (seq !== 700) continue;
-          // A part of the rows that were read already may go.
+          // After 31 days, unread rows expire too. After one day, no row does.
           setDate(start + (isExpired ? 31 : 1) * DAY_MS);
           await run(service);
         }
@@ -221,7 +221,7 @@ describe("the queries of examples/copy-queries.sql", () => {
     await run("2026-02-03T00:00:00Z");
     expect(service.records("stockLevels").size).toBe(0);
     expect(Number((await query(stockAt))[0]?.inStock)).toBe(level?.inStock);
-    // At a time when there was none any more.
+    // At this later time, the item had no stock level any more.
     expect(Number((await query(stockAt.replace("2026-01-31", "2026-02-10")))[0]?.inStock)).toBe(0);
     const changes = await changesIn(sinkOf(), { after: 3 });
     expect((await query(changedSince)).map(({ seq }) => Number(seq))).toEqual(changes.map(({ seq }) => seq));

@@ -44,7 +44,7 @@ it.each(
   const history = random(2) === 0 ? { days: 1 } : undefined;
   const owner = createMirror({ client, sink: postgresSink({ connectionString, schema }), resources, history });
   const ownRun = () => owner.run({ full: true });
-  // The copy exists, and may be complete.
+  // The copy exists. In half of the worlds it is complete.
   const isComplete = random(2) === 0;
   if (isComplete) await ownRun();
   else
@@ -122,7 +122,7 @@ it.each(
   onPage = async () => {};
   await (begun ?? lie.begin());
   const before = await lotsIn();
-  // A reader has no signal: it ends when the lie does, or by its own limits.
+  // A reader has no signal. It ends when the lie ends, or by its own limits.
   if (lie.stalls) await lie.end();
   ends.push(await endOf(read, 40_000), await endOf(reading(), 40_000));
   const seconds = (performance.now() - startedAt) / 1_000;
@@ -137,7 +137,7 @@ it.each(
     if (lie.table && !lie.stalls) expect(String(end)).toContain(lie.table);
   }
   if (!lie.stalls) await lie.end();
-  // A reader beside the run sees what is there in between; the one after it sees all that the run has promised.
+  // After a run without an error, the copy is complete, and so is what the second reader sees.
   if (!(ran instanceof Error)) {
     expect([lie.name, before.lots]).toEqual([lie.name, LOTS]);
     if (!(reads[1] instanceof Error)) expect([lie.name, reads[1]]).toEqual([lie.name, LOTS]);

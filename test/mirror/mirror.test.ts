@@ -29,7 +29,7 @@ function setUp(behaviour: Partial<ServiceBehaviour> = {}, options: Partial<Mirro
   return { service, sink, create, mirror: create(), expectEqual };
 }
 
-/** How a run reads each list, by the progress that it reports. */
+/** Runs a mirror, and returns how it read each list, according to the progress that it reported. */
 async function modesOf(mirror: ReturnType<typeof createMirror>, options: { full?: boolean } = {}): Promise<string[]> {
   const modes = new Map<string, MirrorProgress["mode"][]>();
   const onProgress = ({ resource, mode }: MirrorProgress) => {

@@ -13,7 +13,7 @@ import { useCopies } from "./support/copies.js";
 
 const { files, postgres, schema, pool, sinks: SINKS } = await useCopies("open_copy");
 
-/** A service with an item of its own and some more. */
+/** Creates a service with one special item, and with further items and lots. */
 function setUp(lots = 60, items = 9): ChangingService {
   const service = new ChangingService(seededRandom(3));
   service.addItem();
@@ -23,7 +23,7 @@ function setUp(lots = 60, items = 9): ChangingService {
   return service;
 }
 
-/** In the order in which a copy is read. */
+/** Sorts records in the order in which a copy is read. */
 const byPartNo = <T extends { partNo: number }>(records: T[]) => records.sort((a, b) => a.partNo - b.partNo);
 
 const all = async <T>(records: AsyncIterable<T>) => {
@@ -188,7 +188,7 @@ it("the file of a copy is not changed, and nothing keeps others from writing it 
   let read = 0;
   for await (const _ of copy.lots()) {
     read += 1;
-    // It would report that a reader is in its way.
+    // `busy` would be 1 if the reader blocked the checkpoint.
     if (read === 700) expect(other.prepare("PRAGMA wal_checkpoint(TRUNCATE)").all()).toMatchObject([{ busy: 0 }]);
   }
   expect(read).toBe(1_500);
@@ -248,7 +248,7 @@ describe("each search uses an index", () => {
       const plan = database.prepare(`EXPLAIN QUERY PLAN ${sql.replaceAll("$", "?")}`).all(...values);
       const steps = plan.map(({ detail }) => String(detail)).join("\n");
       expect(steps, JSON.stringify(where)).not.toContain("SCAN");
-      // A primary key has no name of its own in SQLite.
+      // In SQLite, the index of a primary key has no name.
       expect(steps, JSON.stringify(where)).toMatch(index.endsWith("_pkey") ? /PRIMARY KEY|autoindex/ : index);
     }
     database.close();
@@ -259,7 +259,7 @@ describe("each search uses an index", () => {
     await createMirror({ client: setUp(3_000, 400).client(), sink, warehouses: [2] }).run();
     const client = new Client({ connectionString: postgres?.url ?? "" });
     await client.connect();
-    // As if the tables were too large to read many of their rows.
+    // These settings make the planner behave as with large tables, so that it uses an index wherever it can.
     await client.query("SET enable_seqscan = off; SET enable_bitmapscan = off; SET cpu_tuple_cost = 1");
     await client.query(`ANALYZE ${schema}.lots; ANALYZE ${schema}.items`);
     for (const [resource, where, index] of SEARCHES) {

@@ -31,7 +31,7 @@ it.each([":memory:", "file:x.db?mode=memory"])("a copy in SQLite is a file, not 
   expect(() => sqliteSink({ path })).toThrow(ConfigurationError);
 });
 
-/** Something that makes a run wait, once the copy exists. */
+/** Obstacles that make a run wait. `begin` puts the obstacle in place once the copy exists. */
 const OBSTACLES: [string, () => Promise<{ sink: MirrorSink; begin(): Promise<unknown> }>][] = [
   [
     "a locked SQLite file",

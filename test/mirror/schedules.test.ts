@@ -7,19 +7,19 @@ import { ChangingService, type ServiceBehaviour } from "./support/changing-servi
 import { allRecordsIn, expectKilled, Killed, recordsIn, useCopies, watchedSink } from "./support/copies.js";
 
 /*
- * Random months: others change the service between and during the runs of a mirror that is killed now and then, and whose
- * service may ignore `sort` and `modifiedSince`, and dates changes late or in whole seconds. After each run:
+ * Random months: others change the service between and during the runs of a mirror. The mirror is killed now and then. The
+ * service may ignore `sort` and `modifiedSince`, and may date changes too early or in whole seconds. After each run:
  *
  *   - no value of a record that is still listed was replaced before `asOf`;
  *   - no record is missing that was listed at `asOf`, and still is;
  *   - no record is in the copy that was gone before `fullPassAt`.
  *
- * After a last full pass of a calm service, the copy equals it, and so does what a follower of its history has.
+ * Then nothing changes any more. After a last full pass, the copy and what a follower of its history has equal the service.
  */
 
 const { sinks: SINKS, reset } = await useCopies("schedules");
 
-/** `STOCKLOT_MONTHS=200 npx vitest run --mode all test/mirror/schedules` for all of them. */
+/** The number of months. `STOCKLOT_MONTHS=200 npx vitest run --mode all test/mirror/schedules` runs 200. */
 const MONTHS = Number(process.env.STOCKLOT_MONTHS ?? (RUN_ALL ? 10 : 2));
 const FIRST_SEED = Number(process.env.STOCKLOT_SEED ?? 1);
 
@@ -35,7 +35,7 @@ type Resource = (typeof RESOURCES)[number];
 const listedBy = (service: ChangingService, resource: Resource): Copy =>
   resource === "warehouseStockLevels" ? service.warehouseLevels(...WAREHOUSES) : service.records(resource);
 
-/** Without the description of lots: it is that of their item, and an edit of it does not date them. */
+/** Text for comparison, without the description of a lot: a change of the item changes it, but not the lot's `modified`. */
 const textOf = (record: MirrorRecord) =>
   JSON.stringify(
     Object.entries({ ...record, ...("recNo" in record && { description: "" }) })
@@ -46,13 +46,13 @@ const textOf = (record: MirrorRecord) =>
 type Key = number | string;
 type Copy = ReadonlyMap<Key, MirrorRecord>;
 
-/** What the service has listed, and since when. */
+/** The values that each record of the service has had, with the times since when. */
 class Timeline {
   readonly #values = new Map(
     RESOURCES.map((name) => [name, new Map<Key, { since: number; value: string | null }[]>()]),
   );
 
-  /** Notes what is listed now. */
+  /** Records what the service lists now. */
   note(service: ChangingService): void {
     for (const [resource, known] of this.#values) {
       const listed = listedBy(service, resource);
@@ -66,7 +66,7 @@ class Timeline {
     }
   }
 
-  /** What is wrong with the records of a list in a copy. */
+  /** Returns what is wrong with the records of a list in a copy. */
   flaws(resource: Resource, copy: Copy, isOfList: (key: Key) => boolean, asOf: number, fullPassAt: number): string[] {
     const known = this.#values.get(resource) ?? expect.fail();
     return [...new Set([...known.keys(), ...copy.keys()])].filter(isOfList).flatMap((key) => {
@@ -80,7 +80,7 @@ class Timeline {
       const index = values.findLastIndex(({ value }) => value === textOf(record));
       if (index < 0) return [`${key} was never so`];
       const next = values[index + 1];
-      // One that was gone meanwhile is in the copy as it was seen last, until the next full pass.
+      // A record that was gone meanwhile may stay in the copy as it was last seen, until the next full pass.
       const wasGone = values.slice(index).some(({ value }) => value === null);
       if (next && !wasGone && next.since < asOf) return [`${key} is older than asOf`];
       return last?.value === null && last.since < fullPassAt ? [`${key} was gone before fullPassAt`] : [];
@@ -88,7 +88,7 @@ class Timeline {
   }
 }
 
-/** What somebody has who reads the history of a copy, from the moment on at which each list was complete. */
+/** The records that a reader of the history has, if it starts with the first complete state of each list. */
 class Follower {
   readonly records = new Map<Resource, Map<Key, object>>();
   #last = 0;
@@ -105,7 +105,7 @@ class Follower {
       const known = records?.get(key);
       if (records && type === "changed") expect(known).toMatchObject(before ?? {});
       else if (records) expect(before ?? undefined).toEqual(known);
-      // A field that the service has dropped is in `before` alone.
+      // A field that the service has dropped is only in `before`.
       const dropped = Object.fromEntries(Object.keys(before ?? {}).map((name) => [name, undefined]));
       if (type === "removed") records?.delete(key);
       else records?.set(key, { ...known, ...dropped, ...after });
@@ -115,14 +115,14 @@ class Follower {
   }
 }
 
-/** Something that others do to the service, often or rarely. */
+/** Makes a random change to the service. */
 function change(service: ChangingService, random: Random): void {
   const roll = random(100);
   if (roll < 27) service.addLot();
   else if (roll < 52) service.changeLot();
   else if (roll < 75) service.removeLot();
   else if (roll < 81) service.changeItem();
-  // A field that the service adds, and drops again.
+  // Adds a field to an item, or drops the field.
   else if (roll < 85) service.changeItem({ netWeight: roll < 83 ? random(9) : undefined });
   else if (roll < 92) service.addItem();
   else if (roll < 96) service.describeItem();
@@ -139,10 +139,10 @@ function behaviourOf(random: Random): ServiceBehaviour {
     hasDateHeader: random(8) > 0,
     startsAt: pick(random, Date.parse("2026-03-01T10:00:00Z"), Date.parse("2031-07-01T00:00:00.500Z")),
     latenessMs: pick(random, 0, 500, 20_000),
-    // Less than `overlapMs`.
+    // These lags are less than `overlapMs`.
     modifiedLagMs: pick(random, 0, 0, 60_000, 570_000),
     resolutionMs: pick(random, 1, 1_000),
-    // Many pages of few records.
+    // Small pages, so that a run reads many of them.
     maxPageSize: pick(random, 20, 50, 250),
   };
 }
@@ -187,7 +187,7 @@ async function runMonth(seed: number, sink: MirrorSink): Promise<void> {
     for (const { list, wID, asOf, fullPassAt } of await mirror().status()) {
       if (asOf === null) complete.delete(list);
       if (asOf === null) continue;
-      // What the clock of this machine shows, as the service would.
+      // Without a `Date` header, `asOf` is the time of this machine's clock. Subtracting `behind` makes it the service's time.
       const behind = behaviour.hasDateHeader ? 0 : clockAheadMs;
       const isOfList = (key: Key) => wID === null || String(key).startsWith(`${wID}/`);
       const copy = copied.get(list) ?? new Map();

@@ -20,7 +20,7 @@ describe.each(Object.keys(SINKS))("stock levels per warehouse in %s", (name) => 
     const removed = service.warehouseLevels(1).size;
     expect((await create({ warehouses: [2, 3] }).run()).removed).toBe(removed);
     expect(await levels()).toEqual(service.warehouseLevels(2, 3));
-    // First passes are not in the history, removals are.
+    // The history contains the removals, but not the records of first passes.
     await using copy = await openCopy(sink);
     let rows = 0;
     for await (const { type, key } of copy.changes()) {
@@ -28,7 +28,7 @@ describe.each(Object.keys(SINKS))("stock levels per warehouse in %s", (name) => 
       rows += 1;
     }
     expect(rows).toBe(removed);
-    // A mirror that mirrors none leaves them alone.
+    // A mirror without the option `warehouses` leaves the levels of warehouses unchanged.
     await create().run();
     expect(await levels()).toEqual(service.warehouseLevels(2, 3));
     expect((await create().status()).map(({ list, wID }) => [list, wID])).toEqual([

@@ -4,27 +4,27 @@ import type { Random } from "../../support/random.js";
 import { newItem, newLevel, newLot, pageOf } from "../../support/records.js";
 import { errorResponse, type ServiceRequest, type ServiceResponse, SmallService } from "../../support/small-service.js";
 
-/** The effect of `modifiedSince` on a list: the date of the change, nothing, the date of the receipt, or an error. */
+/** The effect of `modifiedSince`: filters by the date of the change, has no effect, filters by the date of receipt, or is an error. */
 export type Filter = "honoured" | "ignored" | "received" | "refused" | "fails";
 
-/** The lists of the service. Stock levels of one warehouse are those of a list of its own. */
+/** The lists that the service keeps. It computes the stock levels of one warehouse from its lots. */
 type ListName = Exclude<MirrorResource, "warehouseStockLevels">;
 
 export interface ServiceBehaviour {
   modifiedSince: Record<ListName, Filter>;
-  /** Whether lists are sorted as requested; otherwise lots come newest first, and the others shuffled. */
+  /** Whether lists are in the order of their keys. If not, lots come newest first, and other records in a fixed random order. */
   sorts: boolean;
   /** Whether responses have a `Date` header. */
   hasDateHeader: boolean;
-  /** The service's clock. */
+  /** The time of the service's clock at the beginning, in ms. */
   startsAt: number;
-  /** A change may be dated this much before it shows, in ms. */
+  /** A change may be dated up to this long before it is listed, in ms. */
   latenessMs: number;
   /** How far the dates of changes are behind the `Date` header, in ms. */
   modifiedLagMs?: number;
-  /** Larger pages are silently capped. */
+  /** The largest page size. A larger request is silently capped. */
   maxPageSize: number;
-  /** Dates of changes are cut to this many ms. */
+  /** Dates of changes are rounded down to a multiple of this, in ms. */
   resolutionMs: number;
 }
 
@@ -45,15 +45,15 @@ const HONEST: ServiceBehaviour = {
 };
 
 /**
- * A service whose lists others change meanwhile: lots are removed too, dates may be coarse or late, and `modifiedSince` may
- * have any effect.
+ * A service whose lists change while they are read. Lots are also removed, dates of changes may be early or rounded, and
+ * `modifiedSince` may have any effect.
  */
 export class ChangingService extends SmallService {
   /** Called before each page is cut, with the path and query of the request. A number is the status of the response. */
   beforePage: (path: string) => unknown = () => {};
-  /** Cuts each page of lots from another order, as a database may if records are equal in what it sorts by. */
+  /** Whether each page of lots is cut from another order, as a database may do if many records have the same sort value. */
   shuffles = false;
-  /** Lots that are counted, and not listed. */
+  /** Returns whether a lot is counted but not listed. */
   isUnlisted: (lot: Lot) => boolean = () => false;
   readonly #behaviour: ServiceBehaviour;
   readonly #random: Random;
@@ -73,7 +73,7 @@ export class ChangingService extends SmallService {
   }
 
   override client(options: ClientOptions = {}): InventoryClient {
-    // A run retries in any case.
+    // The client does not retry, because the mirror does.
     return super.client({ retry: { maxRetries: 0, minDelayMs: 1 }, ...options });
   }
 
@@ -83,19 +83,19 @@ export class ChangingService extends SmallService {
     return new Map(this.#stored(resource).map(([key, { record }]) => [key, record]));
   }
 
-  /** The stock levels of these warehouses, by the key that a copy uses. */
+  /** Returns the stock levels of these warehouses, by the keys that a copy uses. */
   warehouseLevels(...wIDs: number[]): Map<number | string, WarehouseStockLevel> {
     return new Map(
       wIDs.flatMap((wID) => this.#levels(wID).map(([partNo, { record }]) => [`${wID}/${partNo}`, { ...record, wID }])),
     );
   }
 
-  /** Shows no such lots, as to a client that they are out of scope for. */
+  /** Hides lots, like lots that are outside the scope of a client. */
   hideLots(isHidden: (lot: Lot) => boolean): void {
     this.#isHidden = isHidden;
   }
 
-  /** The service's clock. */
+  /** The time of the service's clock, in ms. */
   get now(): number {
     return this.#now;
   }
@@ -132,7 +132,7 @@ export class ChangingService extends SmallService {
     stored.modifiedAt = modifiedAt;
   }
 
-  /** The description shows in the item's lots too, which do not count as modified. */
+  /** Changes the description of an item. Its lots show the new description, but do not count as modified. */
   describeItem(): void {
     this.changeItem({ description: `Now ${this.#random(1_000)}` });
   }
@@ -181,7 +181,7 @@ export class ChangingService extends SmallService {
     return from.get(keys[this.#random(keys.length)] ?? -1);
   }
 
-  /** The date of a change that happens now. */
+  /** Returns the date of a change that happens now. */
   #date(): { modifiedAt: number; text: string } {
     const { latenessMs, resolutionMs, modifiedLagMs = 0 } = this.#behaviour;
     const dated = this.#now - modifiedLagMs - this.#random(latenessMs + 1);
@@ -257,7 +257,7 @@ export class ChangingService extends SmallService {
   }
 }
 
-/** This many lots are equal in what they are sorted by. */
+/** The number of lots with the same sort value. */
 const TIED = 100;
 
 const LISTS: Readonly<Record<string, ListName>> = {
@@ -266,5 +266,5 @@ const LISTS: Readonly<Record<string, ListName>> = {
   "/Inventory/StockLevels": "stockLevels",
 };
 
-/** An order that stays, and is not that of the keys. */
+/** Returns a sort value for a key. The order is fixed, and differs from the order of the keys. */
 const shuffled = (key: number) => (key * 7_919) % 10_007;

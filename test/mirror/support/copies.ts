@@ -7,7 +7,7 @@ import { keyOf, tableOf } from "../../../src/mirror/tables.js";
 import { ownFolder } from "../../support/own-folder.js";
 import { findPostgres, openPool } from "../../support/postgres-server.js";
 
-/** Where the tests of a file keep copies: a new SQLite file for each test, and an empty schema if there is a PostgreSQL. */
+/** Provides places for copies: for each test a new SQLite file, and an empty schema if there is a PostgreSQL server. */
 export async function useCopies(name: string, { onlySqlite = false } = {}) {
   const postgres = onlySqlite ? undefined : await findPostgres();
   const schema = `${name}_${process.pid}`;
@@ -31,7 +31,7 @@ export async function useCopies(name: string, { onlySqlite = false } = {}) {
   return { files, postgres, schema, pool, sinks, reset };
 }
 
-/** All records that a copy has of a resource, by key, whether their lists are complete or not. */
+/** Returns all records of a resource in a copy, by key, whether the list is complete or not. */
 export async function recordsIn(
   sink: MirrorSink,
   resource: MirrorResource,
@@ -39,7 +39,7 @@ export async function recordsIn(
   return (await allRecordsIn(sink, [resource])).get(resource) ?? new Map();
 }
 
-/** The same of several resources, of one moment if nobody writes. */
+/** Returns all records of several resources. They are of one moment only if nobody writes meanwhile. */
 export async function allRecordsIn(sink: MirrorSink, resources: readonly MirrorResource[]) {
   const found = new Map<MirrorResource, Map<number | string, MirrorRecord>>();
   const database = await sink.openReader();
@@ -68,19 +68,19 @@ export function statusOf(
   return found;
 }
 
-/** Stands for a process that is killed. Recognised by its name: as a cause of ours it is a copy. */
+/** Simulates the kill of a process. Recognised by its name: an error of the package has a copy of it as its cause. */
 export class Killed extends Error {
   override name = "Killed";
 }
 
-/** Passes errors that were caused by a kill. */
+/** Throws the error unless a kill has caused it. */
 export function expectKilled(error: unknown): void {
   for (let cause = error; cause !== undefined; cause = (cause as Error).cause)
     if ((cause as Error).name === "Killed") return;
   throw error;
 }
 
-/** A sink that calls back before and after each commit. Once that has thrown, the opened copy accepts no commit. */
+/** Wraps a sink. Calls `onCommit` before and after each commit. Once it has thrown, the opened copy accepts no more commits. */
 export function watchedSink(sink: MirrorSink, onCommit: () => void): MirrorSink {
   const watched = {
     openReader: () => sink.openReader(),

@@ -1,4 +1,4 @@
-/** A process of its own that reads a copy without the rights of root, and prints what it finds, or the error, as JSON. */
+/** Reads a copy in a process without the rights of root, and prints what it finds, or the error, as JSON. */
 
 import { SqliteSink } from "../../../src/mirror/copy/sqlite.js";
 import { openCopy } from "../../../src/mirror/index.js";
@@ -8,7 +8,7 @@ import { findSqliteDriver } from "../../../src/storage/sqlite-driver.js";
 const NOBODY = 65_534;
 
 const [path = ""] = process.argv.slice(2);
-// First, since an ordinary user may not be allowed to read the driver's files.
+// The driver is loaded first, because an ordinary user may not be allowed to read its files.
 const driver = await findSqliteDriver();
 if (process.getuid?.() === 0) {
   process.setgroups?.([]);
@@ -20,7 +20,7 @@ try {
   let lots = 0;
   for await (const _ of copy.lots()) {
     lots += 1;
-    // Somebody may write meanwhile.
+    // Pauses, so that the test can write to the copy during the reading.
     if (lots === 1 && process.send) {
       process.send("reading");
       await new Promise((resolve) => process.once("message", resolve));

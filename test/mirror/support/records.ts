@@ -9,13 +9,13 @@ export const lot = (recNo: number, changes: object = {}): MirrorRecord => ({
   ...changes,
 });
 
-/** The record that a copy returns: documented fields that were missing are null. */
+/** Returns a record as a copy returns it: documented fields that were missing are null. */
 export function asRead(resource: MirrorResource, record: MirrorRecord): MirrorRecord {
   const nulls = Object.fromEntries(Object.keys(tableOf(resource).columns).map((name) => [name, null]));
   return { ...nulls, ...record };
 }
 
-/** Strings with everything that JSON allows: NUL, unpaired surrogates, what looks like an escape. */
+/** Strings with everything that JSON allows: NUL, unpaired surrogates, text that looks like an escape sequence. */
 const anyText = () =>
   fc.oneof(
     fc.string(),
@@ -65,8 +65,8 @@ const anyNumber = () =>
   );
 
 /**
- * Not a single character that JSON escapes: V8 13.6, that of Node.js 24, may take one such name for another when it parses
- * ({"a":1,"\\n":null} yields the name of a backslash if an object with that name was parsed before).
+ * Whether a name is not a single character that JSON escapes. JSON.parse of V8 13.6 (Node.js 24) may confuse two such names:
+ * {"a":1,"\\n":null} yields the name of a backslash if an object with that name was parsed before.
  */
 const isSafeName = (name: string) => JSON.stringify(name).length === name.length + 2 || name.length !== 1;
 
@@ -90,7 +90,7 @@ const ofType: Record<ColumnType, () => fc.Arbitrary<unknown>> = {
   decimal: anyNumber,
 };
 
-/** Names that mean something to a database or to JavaScript, and those of columns in other letter case. */
+/** Names with a meaning in databases or JavaScript, and names of columns in another letter case. */
 const anyName = () =>
   fc.oneof(
     anyText(),
@@ -101,7 +101,7 @@ const anyName = () =>
 export function anyRecord(resource: MirrorResource, key: number): fc.Arbitrary<MirrorRecord> {
   const table = tableOf(resource);
   const { columns } = table;
-  // Of several fields, the first are the same, so that records have few different values there.
+  // If a key has several fields, only the last field differs between records.
   const keys = Object.fromEntries(table.key.map((field, index) => [field, index === table.key.length - 1 ? key : 3]));
   const documented = Object.entries(columns).map(([name, type]) => [
     name,
