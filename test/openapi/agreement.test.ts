@@ -26,7 +26,7 @@ const DATA: SandboxOptions = {
   aliases: { "B-1": "BOLT" },
 };
 
-/** A client of a sandbox whose requests and responses are checked against the document. */
+/** Creates a client of a sandbox. Its requests and responses are checked against the OpenAPI document. */
 function connect(
   options: SandboxOptions = {},
   clientOptions: ClientOptions & { as?: keyof typeof CLIENTS; wrongOnPurpose?: boolean } = {},
@@ -51,7 +51,7 @@ const all = { page: 1, pageSize: 25, sort: "shortID", direction: "DESC", modifie
 const receipt = { itemID: "BOLT", units: 2.5, wid: 1, reasonCode: 1 };
 const movement = { itemID: "BOLT", units: 1, wid: 1 };
 
-/** One call of each operation, with the client's method. */
+/** One call of each operation, with the name of the client's method. */
 const CALLS: Readonly<Record<string, readonly [method: string, call: Call]>> = {
   readItems: ["items.list", (c) => c.items.list(all).toArray()],
   listAllItems: ["items.list", (c) => c.items.list({ ...all, includeDiscontinued: true }).toArray()],
@@ -98,7 +98,7 @@ const CALLS: Readonly<Record<string, readonly [method: string, call: Call]>> = {
   ],
 };
 
-/** The forms of GET /Item besides the list, and searches. */
+/** Calls that use an operation in another form: GET /Item of one item, and searches. */
 const OTHER_CALLS: readonly (readonly [method: string, call: Call])[] = [
   ["items.get", (c) => c.items.get("NUT/M8")],
   ["inventory.getLots", (c) => c.inventory.getLots("BOLT", { wid: 2 })],
@@ -219,7 +219,7 @@ it("every method of the client was checked, and every response of every operatio
   const judged = [...SUCCESSES.map(([method]) => method), "items.findCreated", "inventory.findReceipt"];
   expect([...new Set(judged)].sort()).toEqual(methods.sort());
 
-  // `default` stands for any other response.
+  // `default` describes any response that is not listed.
   const named = (responses: Iterable<string>) => [...responses].filter((name) => name !== "default").sort();
   const { operations, calledOperations: seen } = contract;
   expect(operations.map(({ operationId: id }) => [id, named(seen.get(id) ?? [])])).toEqual(

@@ -40,9 +40,9 @@ type Fetch = (url: string, init?: RequestInit) => Promise<Response>;
 
 /** Checks the requests and responses of a fetch function against the OpenAPI document. */
 export class Contract {
-  /** Each names a request or response that does not match, and why. */
+  /** Descriptions of the requests and responses that do not match, each with the reason. */
   readonly problems: string[] = [];
-  /** The operations that were called, each with its received responses, by their names in the document. */
+  /** The operations that were called, by ID, each with the names of its received responses in the document. */
   readonly calledOperations = new Map<string, Set<string>>();
   readonly operations: readonly Operation[];
 
@@ -53,7 +53,7 @@ export class Contract {
   constructor(document: unknown) {
     const { paths } = documentSchema.parse(dereferenced(document, document));
     this.routes = Object.entries(paths)
-      // A concrete path takes precedence over a template that matches it too.
+      // A concrete path takes precedence over a template that also matches.
       .sort(([a], [b]) => Number(a.includes("{")) - Number(b.includes("{")))
       .flatMap(([path, operations]) => {
         const pattern = new RegExp(`/api/v1${path.replace(/\{(\w+)\}/g, "(?<$1>[^/]+)")}$`);
@@ -62,7 +62,7 @@ export class Contract {
     this.operations = this.routes.map(({ operation }) => operation);
   }
 
-  /** Watches a fetch function; `requests: false` if requests are wrong on purpose. */
+  /** Wraps a fetch function and checks what passes. `requests: false` skips the requests, which are then wrong on purpose. */
   watch(fetch: Fetch, { requests = true } = {}): Fetch {
     return async (url, init = {}) => {
       const sent: SentRequest = {
@@ -151,7 +151,7 @@ const schemaOf = (value: unknown): JsonSchema => schema.catch({}).parse(value);
 const typed = (text: string, { type }: JsonSchema): unknown =>
   type === "integer" && text !== "" ? Number(text) : text;
 
-/** The value with its references resolved. */
+/** Returns the value with its references resolved. */
 function dereferenced(value: unknown, document: unknown): unknown {
   if (Array.isArray(value)) return value.map((entry) => dereferenced(entry, document));
   if (typeof value !== "object" || value === null) return value;
