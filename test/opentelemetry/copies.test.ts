@@ -21,7 +21,7 @@ interface Copy {
 const esModules: Copy = { ...stocklot, ...instrumentation };
 let commonJS: Copy;
 
-// A CommonJS copy in the same process, as `require("stocklot")` loads it beside `import`.
+// Loads a CommonJS copy into the same process, as `require("stocklot")` does beside `import`.
 beforeAll(async () => {
   const outfile = join(ROOT, `node_modules/.cache/stocklot/copy-${process.pid}.cjs`);
   await build({
@@ -92,7 +92,7 @@ it.each<[string, () => Copy]>([
   onTestFinished(second().instrumentStocklot({ meterProvider }));
   await client.items.list().page();
   expect(calls()).toHaveLength(3);
-  // An old function does not stop the new one.
+  // The stop function of an ended instrumentation does not stop the current one.
   stops[0]?.();
   await client.items.list().page();
   expect(calls()).toHaveLength(4);

@@ -17,7 +17,7 @@ const unhandled = vi.fn();
 beforeEach(() => void process.on("unhandledRejection", unhandled.mockClear()));
 afterEach(() => void process.off("unhandledRejection", unhandled));
 
-/** What a foreign function may return, or do instead. */
+/** Functions that return something unexpected, or throw. */
 const ODD: [string, () => unknown][] = [
   ["a rejected promise", () => Promise.reject(new Error("odd"))],
   [
@@ -57,7 +57,7 @@ function connect() {
   return { client, sandbox };
 }
 
-/** Calls of all kinds, with a retry, an error, and a method of several requests. */
+/** Makes calls of all kinds: with a retry, with an error, and with several requests. */
 async function callAll(): Promise<void> {
   const { client, sandbox } = connect();
   expect(await client.items.list().page()).toMatchObject({ totalCount: 3 });

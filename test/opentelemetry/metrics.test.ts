@@ -7,7 +7,7 @@ import { collectGarbage } from "../support/garbage.js";
 import { RUN_ALL } from "../support/runs.js";
 import { connect, type Point, SECRET, startMetrics } from "./support.js";
 
-/** A client whose calls are measured. */
+/** Creates a client whose calls are measured. */
 async function measured(options: ClientOptions = {}, service: SandboxOptions = {}) {
   const metrics = startMetrics();
   const connected = await connect(options, service);
@@ -68,7 +68,7 @@ describe("the metrics of calls", () => {
     expect(countOf(metrics.get("stocklot.rate_limit.rejections")?.points)).toBe(1);
     expect(countOf(metrics.get("stocklot.rate_limit.pause.duration")?.points)).toBe(1);
     const waits = metrics.get("stocklot.rate_limit.wait.duration")?.points ?? [];
-    // Of the token request, two calls and one retry.
+    // The token request, two calls and one retry have waited.
     expect(countOf(waits)).toBe(4);
     const waitedS = waits.reduce((sum, { value }) => sum + ((value as { sum?: number }).sum ?? 0), 0);
     expect(waitedS).toBeGreaterThan(0.2);
@@ -105,7 +105,7 @@ describe("the gauges of the rate limit", () => {
     );
     onTestFinished(() => Promise.all(others.map((other) => other.close())).then(() => {}));
     for (const one of [client, ...others]) await one.items.list().page();
-    // Each client has sent a token request and a page.
+    // Each client has sent a token request and a page request. Two clients share a limiter.
     expect(await gauges(collect)).toEqual([[0], [10 - 4 + (20 - 2)]]);
   });
 

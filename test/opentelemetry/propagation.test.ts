@@ -36,7 +36,7 @@ describe("a call that is not recorded", () => {
   });
 });
 
-/** A traced client of a server that keeps the headers of its requests. */
+/** Starts a server that keeps the headers of its requests, and a traced client of it. */
 async function start(options: ClientOptions) {
   const server = await startServer();
   const { client } = await traced({ baseUrl: server.baseUrl, ...options });
@@ -45,7 +45,7 @@ async function start(options: ClientOptions) {
 
 const traceparentOf = (span: ReturnType<typeof spans>[number]) => `00-${span.spanContext().traceId}-${idOf(span)}-01`;
 
-/** Another instrumentation, which adds a header to each request of undici, as OpenTelemetry's own does. */
+/** Adds a header to each request of undici, like OpenTelemetry's own instrumentation of undici. */
 function instrumentUndici(value: string): void {
   const addHeader = (message: unknown) =>
     (message as { request: { addHeader(name: string, value: string): void } }).request.addHeader("traceparent", value);

@@ -21,7 +21,7 @@ export const SECRET = "a-very-secret-secret";
 const exporter = new InMemorySpanExporter();
 const provider = new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
 
-/** Registers the SDK as a program does, for all tests of a file. */
+/** Registers the SDK of OpenTelemetry for all tests of a file, as a program does. */
 export function registerTracing(): void {
   beforeAll(() => provider.register());
   afterAll(async () => {
@@ -30,7 +30,7 @@ export function registerTracing(): void {
   });
 }
 
-/** The spans that have ended, the first first. */
+/** Returns the spans that have ended, in the order in which they ended. */
 export const spans = () => exporter.getFinishedSpans();
 export const resetSpans = () => exporter.reset();
 export const isTokenSpan = ({ name }: ReadableSpan) => name.endsWith("/Token");
@@ -51,7 +51,7 @@ export const within = (name: string, run: () => Promise<unknown>): Promise<strin
     return span.spanContext().spanId;
   });
 
-/** A client of a sandbox on real HTTP, so that sockets and their callbacks are included. */
+/** Creates a sandbox on real HTTP and a client of it, so that sockets and their callbacks take part. */
 export async function connect(options: ClientOptions = {}, service: SandboxOptions = {}) {
   const clients = [{ clientId: "acme", clientSecret: SECRET }];
   const sandbox = createSandbox({ items: 3, lots: 60, clients, rateLimit: false, ...service });
@@ -71,7 +71,7 @@ export async function connect(options: ClientOptions = {}, service: SandboxOptio
   return { sandbox, client, settings, url: server.url, port: Number(new URL(server.url).port) };
 }
 
-/** A client whose calls are traced. */
+/** Creates a client whose calls are traced. */
 export async function traced(options: ClientOptions = {}, service: SandboxOptions = {}) {
   const connected = await connect(options, service);
   resetSpans();
@@ -93,7 +93,7 @@ export function startMetrics() {
   const meterProvider = new MeterProvider({ readers: [reader] });
   onTestFinished(() => meterProvider.shutdown());
 
-  /** What is measured now, by the name of the metric. */
+  /** Returns the current measurements, by the name of the metric. */
   async function collect() {
     metrics.reset();
     await reader.forceFlush();
