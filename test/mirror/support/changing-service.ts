@@ -4,7 +4,7 @@ import type { Random } from "../../support/random.js";
 import { newItem, newLevel, newLot, pageOf } from "../../support/records.js";
 import { errorResponse, type ServiceRequest, type ServiceResponse, SmallService } from "../../support/small-service.js";
 
-/** The effect of `modifiedSince`: filters by the date of the change, has no effect, filters by the date of receipt, or is an error. */
+/** The effect of `modifiedSince`: a filter by the date of the change, none, a filter by the date of receipt, or an error. */
 export type Filter = "honoured" | "ignored" | "received" | "refused" | "fails";
 
 /** The lists that the service keeps. It computes the stock levels of one warehouse from its lots. */
