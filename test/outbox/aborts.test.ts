@@ -17,7 +17,7 @@ let names = 0;
 
 const LEASE_MS = 1_500;
 
-/** How the database of an outbox stops working while a run waits or a request is in flight. */
+/** A store whose database stops working when `begin` is called. */
 type Obstacle = { store: OutboxOptions["store"]; begin(): Promise<unknown> };
 
 async function lockedSqlite(): Promise<Obstacle> {
@@ -71,7 +71,7 @@ async function silentPool(): Promise<Obstacle> {
   };
 }
 
-/** From when an end is asked for to when it has come, in ms. */
+/** Returns how long a call takes to end, in ms. */
 async function timeOf(end: Promise<unknown>): Promise<number> {
   const startedAt = performance.now();
   await end.catch(() => {});
@@ -114,7 +114,7 @@ describe.each([
     await sleep(200);
     if (how === "signal") end.abort(new Error("stop"));
     const asked = how === "signal" ? run : outbox.close();
-    // The request, a lease, and the goodbye of connections.
+    // The limit is a lease, 1,000 ms for the request and 2,500 ms for closing connections.
     expect(await timeOf(asked)).toBeLessThan(LEASE_MS + 1_000 + 2_500);
     await run.catch(() => {});
     expect(await timeOf(outbox.close())).toBeLessThan(LEASE_MS + 2_500);
@@ -138,7 +138,7 @@ describe.each([
     next.catch(() => {});
     await sleep(200);
     expect(await timeOf(outbox.close())).toBeLessThan(2_500);
-    // Reading does not wait for those that write in SQLite.
+    // In SQLite, a read does not wait for a writer.
     expect(await timeOf(next)).toBeLessThan(1_000);
   });
 

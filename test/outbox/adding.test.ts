@@ -9,7 +9,7 @@ async function allOf(entries: AsyncIterable<OutboxEntry>): Promise<OutboxEntry[]
   return found;
 }
 
-/** What a caller without types may pass. */
+/** Passes any value, as a caller without types may. */
 const untyped = (entry: unknown) => entry as OutboxEntryInput;
 
 describe("add", () => {

@@ -60,7 +60,7 @@ describe("an outbox in PostgreSQL", () => {
     return outbox;
   };
 
-  /** A database of its own, with the default schema in it. */
+  /** Creates a database, which has only the default schema. */
   const newDatabase = async () => {
     const name = newName();
     await admin.query(`CREATE DATABASE ${name}`);
@@ -183,7 +183,7 @@ describe("an outbox in PostgreSQL", () => {
         const connection = await pool.connect();
         await connection.query("BEGIN");
         await outbox.add(receipt(`k${index}`), { client: connection });
-        // Beside the open transaction.
+        // This entry is not part of the open transaction.
         await outbox.add(receipt(`own${index}`));
         await sleep(3_000);
         await connection.query(index === 3 ? "ROLLBACK" : "COMMIT");
@@ -280,7 +280,7 @@ describe("an outbox in PostgreSQL", () => {
         GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA ${schema} TO ${url.username}`);
       return { schema, url, ...owner };
     };
-    /** What a method ends with, in a bounded time and with few statements. */
+    /** Returns the result or the error of a method, or an error after 10 s. */
     const endOf = async (promise: Promise<unknown>) => {
       const end = promise.then(
         (value) => value,
@@ -306,7 +306,7 @@ describe("an outbox in PostgreSQL", () => {
         await endOf(outbox.get("first")),
         await endOf(outbox.summary()),
       ];
-      // Opening reads the one table, and the rest the other one.
+      // Opening the outbox reads the table `store`. The methods then read the table `entries`.
       for (const end of ends) {
         expect(end).toBeInstanceOf(StorageError);
         expect(String(end)).toContain(`stocklot_outbox_${table}`);
@@ -380,7 +380,7 @@ describe("an outbox in PostgreSQL", () => {
       });
       const { outbox, world } = await use(schema, "", pool);
       const isSilentBeat = body.includes("NEW.sender = OLD.sender");
-      // Long enough for three heartbeats.
+      // A slow write makes a heartbeat during the run more likely. Without a heartbeat, this trigger is harmless.
       if (isSilentBeat)
         world.onWrite = async (_, send) => {
           await sleep(140);
@@ -398,7 +398,7 @@ describe("an outbox in PostgreSQL", () => {
       expect(statements).toBeLessThan(300);
       expect(world.effects()).toBeLessThanOrEqual(1);
       expect(await endOf(outbox.close())).toBeUndefined();
-      // Nothing is doubled afterwards.
+      // A later run without the trigger sends nothing twice.
       await admin.query(`DROP TRIGGER t ON ${name}`);
       const next = open({ client: world.createClient(), settleMs: 1_000 }, { connectionString, schema });
       await next.run();

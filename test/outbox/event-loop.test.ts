@@ -12,8 +12,8 @@ const ENTRIES = 10_000;
 const MANY = 100_000;
 
 /**
- * The longest time, in ms, for which the event loop has had no turn during some work: by the clock or by CPU time, whichever is
- * shorter, since other programs may stop this one, and other threads collect garbage.
+ * Returns the longest time between two turns of the event loop during some work, in ms. It takes the shorter of clock time, which
+ * includes pauses by other programs, and CPU time, which includes garbage collection in other threads.
  */
 async function longestBlock(work: () => Promise<unknown>): Promise<number> {
   const times = () => {
@@ -60,7 +60,7 @@ it("the event loop turns while entries are added, read and pruned", async () => 
     await longestBlock(() => outbox.addMany(many)),
   ];
   blocks.addMany = Math.min(first, again);
-  // As many as a year has, and as many that wait, in part behind unknown ones.
+  // `count` applied entries, as after a year, and as many pending ones, some of which are blocked by unknown entries.
   const count = RUN_ALL ? MANY : ENTRIES;
   const database = await openSqlite({ path });
   for (const [state, some] of [
@@ -90,7 +90,7 @@ it("the event loop turns while entries are added, read and pruned", async () => 
   });
   const { store } = await openStore(sqliteOutboxStore({ path }));
   blocks.next = await longestBlock(async () => {
-    // More than there are, so that all are looked at.
+    // The limit is higher than the number of entries, so that all are read.
     const next = await store.next(10_000, { upTo: Number.MAX_SAFE_INTEGER });
     expect(next).toHaveLength(500 + 400);
   });
@@ -99,12 +99,12 @@ it("the event loop turns while entries are added, read and pruned", async () => 
   const sender = createOutbox({ client, store: sqliteOutboxStore({ path }), mark: false });
   onTestFinished(() => sender.close());
   const begin = () => longestBlock(() => expect(sender.run()).rejects.toThrow(AuthenticationError));
-  // The first one loads code.
+  // The first run also loads code.
   blocks.run = Math.min(await begin(), await begin());
   blocks.prune = await longestBlock(async () => {
     expect(await outbox.prune({ olderThanMs: 0 })).toBe(count);
   });
-  // On a slow machine everything takes longer: then the limit is what it takes to copy the entries a few times.
+  // The limit is 50 ms, or on a slow machine the time to copy the entries four times.
   const copying = await longestBlock(async () => void JSON.parse(JSON.stringify(many)));
   const limit = Math.max(50, 4 * copying);
   for (const [method, longest] of Object.entries(blocks))

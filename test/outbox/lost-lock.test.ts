@@ -23,8 +23,8 @@ it.each([
   world.onWrite = async (_, send) => {
     const response = await send();
     writes += 1;
-    // Longer than a heartbeat takes to come.
     if (writes === 1) clock.mockImplementation(() => realNow() + step);
+    // All writes together take 800 ms, in which several heartbeats are sent.
     await sleep(100);
     return response;
   };
@@ -41,7 +41,7 @@ it("a run that was silent for longer than its lease takes the lock again, and le
   await outbox.addMany([receipt("a"), receipt("b", { itemID: "NUT" }), receipt("c", { itemID: "WASHER" })]);
   world.onWrite = (_, send) => {
     if (world.effects() === 0) {
-      // The process stands still.
+      // Blocks the process for 500 ms, longer than its lease.
       const end = performance.now() + 500;
       while (performance.now() < end);
     }
@@ -76,7 +76,7 @@ it.skipIf(!postgres)("commits that were not lost are not reported as lost: a hea
   const pool = openPool({ connectionString });
   onTestFinished(() => pool.end());
   let isSlow = false;
-  // The replies to one kind of query take a while.
+  // The replies to queries of the sender take 400 ms.
   pool.on("connect", (client: PoolClient) => {
     const { query } = client;
     client.query = ((...given: [{ text?: string }]) => {

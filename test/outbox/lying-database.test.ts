@@ -16,12 +16,12 @@ const admin = openPool({ connectionString, max: 1 });
 afterAll(() => admin.end());
 
 const LEASE_MS = 1_000;
-/** A lease, the time of a request, and the goodbye of connections; the machine may be busy. */
+/** The most time that an end may take, in ms: a lease, and 4 s for a request and for closing connections on a busy machine. */
 const END_MS = LEASE_MS + 4_000;
 const NEVER_ENDS = new Error("it does not end");
 const STOP = new Error("stop");
 
-/** What a promise resolves to or is rejected with, within a time. */
+/** Returns the result or the error of a promise, or NEVER_ENDS after a time. */
 const endOf = (promise: Promise<unknown>, limitMs: number): Promise<unknown> =>
   Promise.race([promise.catch((error: unknown) => error), sleep(limitMs).then(() => NEVER_ENDS)]);
 
@@ -49,7 +49,7 @@ it.each(
     throw connectionReset();
   };
 
-  // The owner creates the tables; the outbox is that of a user with the rights of the guide.
+  // The owner creates the tables. The outbox under test belongs to a user who has only the rights that the guide lists.
   const options = { leaseMs: LEASE_MS, settleMs: 200, mark: "remark" } as const;
   const owner = world.createOutbox({ ...options, store: postgresOutboxStore({ connectionString, schema }) });
   onTestFinished(() => owner.close());
@@ -71,14 +71,14 @@ it.each(
     const input = { itemID: oneOf(["BOLT", "NUT", "NONE"]), units: 1 + random(9), wid: 3, reasonCode: 1, remark: key };
     return random(4) === 0 ? { key, operation: "issue", input } : { key, operation: "receive", input };
   };
-  /** Notes what was promised, once it was. */
+  /** Records entries as added once the outbox has confirmed them. */
   const adding = async (entries: OutboxEntryInput[], promise: Promise<unknown>) => {
     await promise;
     for (const entry of entries) added.set(entry.key, entry);
   };
   const canceled = new Set<string>();
   const stop = new AbortController();
-  /** A person looks into the service before deciding. */
+  /** Decides about an entry, as a person who has looked into the service. */
   const decide = async () => {
     const key = `k${random(keys)}`;
     return outbox.resolve(key, effects.includes(key) ? "applied" : "not-applied");
@@ -92,7 +92,7 @@ it.each(
     const shown: string[] = [];
     for await (const { key } of outbox.entries()) shown.push(key);
     const missing = before.filter(({ key, input }) => input !== null && !shown.includes(key)).map(({ key }) => key);
-    // What was pruned meanwhile is not listed.
+    // Entries that were pruned meanwhile need not be listed.
     const after = await rowsNow();
     expect(missing.filter((key) => after.some((row) => row.key === key && row.input !== null))).toEqual([]);
   };
@@ -152,12 +152,12 @@ it.each(
   const ends: unknown[] = [];
   for (let left = lie.stalls ? 1 : 2 + random(3); left > 0; left -= 1) {
     const chosen = Array.from({ length: 1 + random(3) }, () => oneOf(operations));
-    // Something to send. It may wait as long as the lie lasts.
+    // Before a run, an entry is added, so that there is something to send.
     if (chosen.includes(run ?? expect.fail())) chosen.unshift(add ?? expect.fail());
     const results = chosen.map((operation) => operation());
     for (const result of results) result.catch(() => {});
     if (lie.stalls) {
-      // They may wait as long as nobody ends them.
+      // These calls may wait until they are aborted.
       await Promise.race([Promise.allSettled(results), sleep(random(1_500))]);
       stop.abort(STOP);
       ends.push(await endOf(outbox.close(), END_MS));
@@ -177,7 +177,7 @@ it.each(
     if (lie.table && !lie.stalls) expect(String(end)).toContain(lie.table);
   }
 
-  // The truth.
+  // Ends the lie, and compares the entries with what the service has applied.
   onSend = async () => {};
   await (begun ?? lie.begin());
   await lie.end();

@@ -12,7 +12,7 @@ type World = ReturnType<typeof createWorld>;
 
 const bodyOf = async (request: Request) => Object(await request.clone().json());
 
-/** The writes that reach the service, and how many of them are under way. */
+/** Records the writes that reach the service, and how many of them are in flight at the same time. */
 function recorded(world: World, behave: Intercept = (_, send) => send()) {
   const record = { bodies: [] as Record<string, unknown>[], inFlight: 0, most: 0 };
   world.onWrite = async (request, send) => {
@@ -144,7 +144,7 @@ describe("several runs at once", () => {
     const world = createWorld();
     await world.createOutbox().add({ key: "a", operation: "create", input: { shortID: "NEW" } });
     const { store } = await openStore(world.store());
-    // The heartbeat may come between the two.
+    // A heartbeat between the two commands makes takeLock fail, so they are repeated.
     const takeOver = async (sender: string) => {
       for (;;) {
         const taken = await store.takeLock(await store.sender(), { sender, leaseMs: 0, settleMs: 0 });
@@ -334,7 +334,7 @@ describe("a lost response", () => {
       "in a list that contradicts itself",
       (path, send) => (path.endsWith("/Item") ? send() : Response.json(EMPTY)),
     ],
-    // No list is asked for it.
+    // The client does not request an item with this SKU, which a URL would drop.
     ["unknown", "of the item .", (_, send) => send()],
   ])("leaves an entry %s if it is %s when it is looked up", async (state, what, respond) => {
     const world = createWorld();
@@ -496,7 +496,7 @@ describe("a run", () => {
       { applied: 1, rejected: 0, unknown: 0, pending: 1, requests: 2 },
       { applied: 1, rejected: 1, unknown: 0, pending: 0, requests: 3 },
     ]);
-    // Nothing that a run counts for itself is shown.
+    // Progress contains no internal counters of the run.
     const names = ["applied", "etaMs", "pending", "rejected", "requests", "settlingMs", "unknown"];
     expect(Object.keys(Object(progress[0])).sort()).toEqual(names);
   });

@@ -211,7 +211,7 @@ describe("an outbox in PostgreSQL", () => {
     const outbox = createOutbox({ store: postgresOutboxStore({ connectionString, schema: newSchema() }) });
     await outbox.add(receipt("a"));
     await client.query("BEGIN");
-    // At the same time: one that is refused takes along no other.
+    // Adds several entries at the same time. The refused entry must not roll back the others.
     const added = ["b", "c", "d"].map((key) => outbox.add(receipt(key), { client }));
     await expect(outbox.add(receipt("a", { units: 9 }), { client })).rejects.toThrow('"a" was added before');
     await Promise.all([...added, outbox.add(receipt("e"), { client })]);
@@ -243,7 +243,7 @@ describe("an outbox in PostgreSQL", () => {
   });
 
   it("refuses connections with binary values, of which pg alters numbers", async () => {
-    // The types of pg do not know that setting.
+    // `binary` is missing in the types of pg.
     const config = Object({ connectionString, max: 1, binary: true });
     const pool = openPool(config);
     onTestFinished(() => pool.end());

@@ -22,7 +22,7 @@ const entry = (state: StoredEntry["state"], operation: StoredEntry["operation"] 
 
 type Call = [before: "pending" | "sending", outcome: EntryCallEnd["outcome"], now: StoredEntry["state"]];
 
-/** State and error of the entry after a call; "same" if nothing is stored. */
+/** Each row: a call of an entry, the stored state ("same": nothing is stored), whether an error is stored, the next step. */
 it.each<[...Call, state: string, hasError: boolean, next: string]>([
   ["pending", "applied", "sending", "applied", false, "nothing"],
   ["sending", "applied", "sending", "applied", false, "nothing"],
@@ -54,7 +54,7 @@ const FOUND = {
   unreadable: { outcome: "unreadable", reason: "403" },
 } as const satisfies Record<string, LookUpResult>;
 
-/** The state after a look-up; undefined if the entry is sent again as it is. */
+/** Each row: an entry, and its state after each result of a look-up. `undefined`: the entry is sent again without a change. */
 it.each<[operation: StoredEntry["operation"], wasRefused: boolean, Record<keyof typeof FOUND, string | undefined>]>([
   ["receive", false, { applied: "applied", absent: "pending", unclear: "unknown", unreadable: "unknown" }],
   ["create", false, { applied: "applied", absent: undefined, unclear: undefined, unreadable: "unknown" }],

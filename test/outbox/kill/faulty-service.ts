@@ -4,10 +4,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createSandbox, type Sandbox } from "../../../src/sandbox/index.js";
 import type { Random } from "../../support/random.js";
 
-/** The service applies a request at most this much later than it arrived. */
+/** The longest time from the arrival of a request to its effect, in ms. */
 const MAX_LATENESS_MS = 600;
 
-/** Of 100 requests. */
+/** The share of writes and of reads with a fault, in percent. */
 const FAULTY_WRITES = 40;
 const FAULTY_READS = 10;
 
@@ -33,11 +33,11 @@ export interface Effect {
   recNo: unknown;
 }
 
-/** A sandbox on a real socket that resets connections, hangs, is late, and refuses, and records what it applied. */
+/** A sandbox on real sockets. It resets connections, hangs, applies late, and refuses. It records what it applied. */
 export class FaultyService {
   readonly effects: Effect[] = [];
   isFaulty = true;
-  /** Called with the sender of each write when it has arrived, and when it was applied, before the response is sent. */
+  /** Called with the name of the sender when a write arrives, and again when it was applied, before the response. */
   onStep: (sender: string) => void = () => {};
   readonly #sandbox: Sandbox;
   readonly #random: Random;
@@ -53,7 +53,7 @@ export class FaultyService {
     this.#server.on("connection", (socket) => socket.on("error", () => {}));
   }
 
-  /** Options for a client. */
+  /** Starts the service, and returns the options for a client. */
   async listen(): Promise<{ baseUrl: string; clientId: string; clientSecret: string }> {
     await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
     const { port } = this.#server.address() as AddressInfo;
@@ -135,7 +135,7 @@ export class FaultyService {
     }
   }
 
-  /** The request takes effect, whatever happens to the response. */
+  /** Applies a request, whatever happens to its response. */
   async #apply({ method = "GET", url = "", headers }: IncomingMessage, body: string): Promise<Response> {
     const { authorization = "", "content-type": type = "application/json" } = headers;
     const sent = new Request(new URL(url, this.#sandbox.baseUrl), {

@@ -14,22 +14,22 @@ import { itemsUpTo } from "./entries.js";
 import { FaultyService } from "./faulty-service.js";
 import type { WorkerOptions } from "./worker.js";
 
-/** `STOCKLOT_KILLS=500 npx vitest run --mode all test/outbox/kill` kills this often in all. */
+/** The number of kills in all cases together. `STOCKLOT_KILLS=500 npx vitest run --mode all test/outbox/kill` sets it. */
 const KILLS = Number(process.env.STOCKLOT_KILLS ?? 16);
 const SEED = Number(process.env.STOCKLOT_SEED ?? 1);
-/** Entries that each process adds; it shares half of them with the processes before and after it. */
+/** The number of entries that each process adds. Half of them are also added by the previous process, the others by the next. */
 const ADDED = 24;
 const ADDED_NEW = 12;
 /**
- * A step of a process: it has started, added entries or ended a run, or one of its writes has arrived or was applied. It is
- * killed after this many, at most.
+ * The most steps after which a process is killed. Steps are: the process has started, has added entries or has ended a run; one
+ * of its writes has arrived or was applied.
  */
 const MAX_STEPS = 20;
-/** What a kill waits after that, at most. */
+/** The most time from the last step to the kill, in ms. One of these is chosen at random. */
 const MAX_DELAYS_MS = [0, 30, 300];
-/** Some processes are suspended: longer than their leases, but not longer than what they send late is waited for. */
+/** Some processes are suspended for up to this time: longer than a lease, but shorter than a lease and `settleMs` together. */
 const LONGEST_SUSPENSION_MS = 3_000;
-/** The clocks of each process are ahead or behind: its machine may be another one. */
+/** The clocks of the processes differ by up to this, as on different machines. */
 const LARGEST_SKEW_MS = 48 * 3_600_000;
 const MAX_LAST_RUNS = 10;
 const TIMES = { settleMs: 2_500, leaseMs: 1_200 };
@@ -63,7 +63,7 @@ describe.runIf(RUN_ALL)("processes that are killed, three on one store", () => {
     service.isFaulty = false;
     const client = new InventoryClient({ ...address, rateLimit: false, timeoutMs: 2_000 });
     const outbox = createOutbox({ client, store: storeAt(store), mark, ...TIMES });
-    // On a busy machine a run may not get what it asks for within its timeouts.
+    // Several runs, because on a busy machine the requests of a run may exceed their time limits.
     let report = await outbox.run();
     for (let runs = 1; runs < MAX_LAST_RUNS && (report.pending > 0 || (await outbox.summary()).sending > 0); runs += 1)
       report = await outbox.run();
@@ -82,7 +82,7 @@ describe.runIf(RUN_ALL)("processes that are killed, three on one store", () => {
   });
 });
 
-/** A machine that sleeps: others take over what the process works on, then it goes on. */
+/** Suspends a process, like a machine that sleeps. Others take over its work, then the process continues. */
 async function suspend(child: ChildProcess, forMs: number): Promise<void> {
   child.kill("SIGSTOP");
   await sleep(forMs);
@@ -137,7 +137,7 @@ async function killOften(
 
 afterAll(() => postgres?.close());
 
-/** What is wrong, by the service's own list of what it applied. */
+/** Returns what is wrong with the entries, compared with what the service has applied. */
 function problems(service: FaultyService, entries: readonly OutboxEntry[], isMarked: boolean): string[] {
   const found: string[] = [];
   const unsettledItems = new Set<string>();

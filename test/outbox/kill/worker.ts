@@ -1,23 +1,23 @@
-/** A process of its own that adds entries to an outbox and runs it, again and again, until it is killed. */
+/** Program of the killed processes. It adds entries to an outbox, and runs the outbox again and again until it is killed. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ClientOptions, InventoryClient } from "../../../src/index.js";
 import { createOutbox, type OutboxOptions } from "../../../src/outbox/index.js";
 import { type StoreSpec, storeAt } from "../support/store-spec.js";
 import { entryAt } from "./entries.js";
 
-/** What a worker is started with. */
+/** The options of a worker, which it receives as JSON. */
 export interface WorkerOptions {
-  /** Sent with each request. */
+  /** The name of the worker, which it sends with each request. */
   name: string;
   service: ClientOptions;
   store: StoreSpec;
   mark: OutboxOptions["mark"];
   settleMs: number;
   leaseMs: number;
-  /** Numbers of the entries to add. */
+  /** The worker adds the entries with the numbers from `from` up to, but not including, `to`. */
   from: number;
   to: number;
-  /** How far its clocks are ahead, in ms: the monotonic one, and the wall clock, which is set again and again. */
+  /** How far the monotonic clock and the wall clock are ahead, in ms. The wall clock is set to one value after the other. */
   monotonicAheadMs: number;
   wallAheadMs: readonly number[];
 }
@@ -54,7 +54,7 @@ for (;;) {
   try {
     await outbox.run({ concurrency: 3 });
   } catch {
-    // The next run continues.
+    // The next run continues the work.
   }
   process.send?.({});
   await sleep(50);

@@ -1,20 +1,20 @@
 import { type ExploreOptions, type Faults, World } from "./world.js";
 
-/** The final process has no choices to explore: what can happen first, happens first. */
+/** An exploration in which no fault happens. */
 export const NO_FAULTS: Faults = { crash: 0, lost: 0, late: 0, stall: 0, unheard: 0, all: 0 };
 const MAX_STEPS = 2_000;
 
 export interface Exploration {
   ends: number;
-  /** The steps that led to a wrong end, and what is wrong. */
+  /** The steps that led to a wrong end, and the problems there. */
   wrong?: { steps: string[]; problems: string[] };
 }
 
-/** What is wrong at the end, by the service's own list of what it applied. */
+/** Returns what is wrong at the end, compared with what the service has applied. */
 function problemsOf({ rows, effects }: World): string[] {
   const found: string[] = [];
   for (const { key, operation, state, boundTo } of rows.entries) {
-    // Its sender is the first process, or nobody.
+    // Only the first process may send a bound entry. If it is bound to "gone", nobody may.
     if (
       boundTo !== null &&
       (boundTo === "gone" || effects.some((effect) => effect.key === key && effect.process !== 0))
@@ -34,7 +34,7 @@ function problemsOf({ rows, effects }: World): string[] {
   return found;
 }
 
-/** Follows a list of choices, then the first one each time, until a known state or the end. */
+/** Takes the choices of a path, and then always the first choice, until a known state or the end. */
 async function follow(
   path: readonly string[],
   known: Set<string>,
@@ -61,7 +61,7 @@ async function follow(
       await world.take(choice);
       steps.push(choice);
     }
-    // A process without faults finds out what became of everything.
+    // A last process, to which no fault happens, settles what is left.
     await world.start();
     for (let step = 0; !world.isOver; step += 1) {
       const [choice] = world.choices().filter((one) => !/^(crash|stall|lose|late|unheard)/.test(one));
@@ -74,7 +74,7 @@ async function follow(
   }
 }
 
-/** Every state that can be reached, each once. Stops at the first wrong end. */
+/** Visits each reachable state once. Stops at the first wrong end. */
 export async function explore(options: ExploreOptions): Promise<Exploration> {
   const known = new Set<string>();
   const waiting: string[][] = [[]];

@@ -9,25 +9,25 @@ import type {
   UnsettledCounts,
 } from "../../../src/outbox/store.js";
 
-/** What a fake database holds. */
+/** The rows of the fake database. */
 export interface Rows {
   entries: StoredEntry[];
   sender: SenderRow;
 }
 
-/** Faults that are planted to see whether they are found. */
+/** Defects that are planted, so that a test can verify that the exploration finds them. */
 export interface Planted {
-  /** A waiting process takes the lock over at once. */
+  /** A waiting process takes over the lock at once, instead of after a lease. */
   takesOverAtOnce?: boolean;
-  /** What is uncertain is decided at once. */
+  /** An uncertain outcome is decided at once, instead of after `settleMs`. */
   decidesAtOnce?: boolean;
-  /** The lock is taken, counted up and used without a comparison of the name. */
+  /** No command that takes or uses the lock, or sends a heartbeat, compares the name of the sender. */
   ignoresSender?: boolean;
 }
 
 const UNSETTLED = ["pending", "sending", "unknown"];
 
-/** The methods of a store that a run calls, on rows in memory. `OpenStore` has the same in SQL: one suite tests both. */
+/** The methods of a store that a run calls, on rows in memory. store-conformance.test.ts compares them with `OpenStore`. */
 export function storeMethods(rows: Rows, planted: Planted = {}) {
   const find = (key: string) => rows.entries.find((entry) => entry.key === key);
   const unsettled = () => rows.entries.filter(({ state }) => UNSETTLED.includes(state));

@@ -13,7 +13,7 @@ const ITEMS: EntrySpec[] = [
   { operation: "receive", item: "A" },
   { operation: "create", item: "B" },
 ];
-/** At most this many. */
+/** Each fault may happen once, and `all` faults in total. */
 const anyOf = (all: number): Faults => ({ crash: 1, lost: 1, late: 1, stall: 1, unheard: 1, all });
 
 const EXPLORED: [string, readonly EntrySpec[], Faults, number][] = [
@@ -23,7 +23,7 @@ const EXPLORED: [string, readonly EntrySpec[], Faults, number][] = [
   ["writes of items, with any fault", ITEMS, anyOf(1), 1],
 ];
 
-/** Those that an apply adds, beside those of others. */
+/** Explorations in which an apply adds entries that only it may send, and others with rare faults. */
 const BOUND: [string, ExploreOptions][] = [
   [
     "entries that are bound to an apply, with any fault",
@@ -61,7 +61,7 @@ describe("two processes and three entries, two of them of one item", () => {
   it.runIf(RUN_ALL).each([
     ["takes over at once", { planted: { takesOverAtOnce: true } }],
     ["decides at once what is uncertain", { planted: { decidesAtOnce: true } }],
-    // Otherwise its lease protects it: a request that has not left by then does not leave any more.
+    // `settleMs` is shorter than a lease: with a longer one, a request that is late would not be sent any more.
     ["does not compare the name", { planted: { ignoresSender: true }, settleMs: 5, specs: RECEIPTS.slice(0, 1) }],
   ])("a sender that %s is found", async (_, fault) => {
     const { wrong } = await explore({ specs: RECEIPTS, faults: anyOf(1), concurrency: 1, ...fault });

@@ -9,8 +9,8 @@ import { openStore } from "../support/store-spec.js";
 import { type Rows, storeMethods } from "./fake-store.js";
 
 /*
- * The exploration runs on rows in memory. Whatever a run calls must do the same there as in SQL: each step is taken on all
- * stores, and their results and rows are compared.
+ * The exploration uses rows in memory instead of a database. These tests verify that the methods that a run calls do the same in
+ * memory and in SQL. They take each step on all stores, and compare the results and the rows.
  */
 
 const postgres = await findPostgres();
@@ -18,7 +18,7 @@ afterAll(() => postgres?.close());
 const fileNamed = ownFolder();
 let names = 0;
 
-/** The methods that a run calls, with promises, as `OpenStore` has them. */
+/** The methods that a run calls, with the asynchronous types of `OpenStore`. */
 type Methods = { [Name in keyof ReturnType<typeof storeMethods>]: OpenStore[Name] };
 
 interface TestedStore {
@@ -89,7 +89,7 @@ function fakeStore(): TestedStore {
 
 type Step = (methods: Methods) => Promise<unknown>;
 
-/** Each step follows those before it. */
+/** Takes steps on all stores, one after the other, and expects the same results and rows after each step. */
 async function expectSameOf(stores: readonly TestedStore[], entries: readonly NewEntry[], steps: readonly Step[]) {
   for (const store of stores) await store.add(entries);
   for (const [index, step] of steps.entries()) {

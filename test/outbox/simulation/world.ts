@@ -20,19 +20,19 @@ import { newLot } from "../../support/records.js";
 import { type Planted, type Rows, storeMethods } from "./fake-store.js";
 
 /*
- * Two processes that run one outbox, a database, a service and time, all of which do one step at a time. A step is chosen by
- * the exploration; between two steps everything happens that needs no step.
+ * A model of two processes that run one outbox, of a database, a service and time. Only one step happens at a time, and the
+ * exploration chooses it. Code that needs no step runs between two steps.
  *
  *   db        a command of a process
- *   reply     its result arrives, of a command that changes something or reads entries. In between, the process may crash, stall,
- *             or lose the connection (`unheard`): then the command has had its effect, and the process does not know
- *   send      the first byte of a request: the last moment in which the process can decide otherwise
+ *   reply     the result of a command that changes something or reads entries. Between command and reply, the process may crash,
+ *             stall, or lose the connection (`unheard`). Then the command has had its effect, but the process does not know
+ *   send      the first byte of a request: the last moment at which the process can decide not to send it
  *   arrive    a request takes effect
  *   respond   a response arrives
- *   crash, stall, resume   of a process, at any moment; a stalled one does nothing, not even what its timers want
- *   lose-before, lose-after, late   instead of `arrive`: the response is lost, and the request has no effect, has it, or has it
- *             at the last moment
- *   time      nothing else can happen: the next timer fires
+ *   crash, stall, resume   a process crashes, stalls or resumes at any moment. While it is stalled, its timers do not fire
+ *   lose-before, lose-after, late   instead of `arrive`: the response is lost. The request has no effect, has its effect now, or
+ *             has it at the last moment that `settleMs` allows
+ *   time      the next timer fires, because nothing else can happen
  */
 
 const { setTimeout: realSetTimeout, clearTimeout: realClearTimeout } = globalThis;
@@ -43,7 +43,7 @@ const SETTLE_MS = 20;
 const LEASE_MS = 40;
 const TIMEOUT_MS = 18;
 const STORE_ID = "store";
-/** More turns of the microtask queue than any chain of promises between two steps needs. */
+/** The number of microtask turns between two steps. No chain of promises needs more. */
 const TURNS = 40;
 
 /** How many of each fault may still happen. */
@@ -52,18 +52,18 @@ export interface Faults {
   lost: number;
   late: number;
   stall: number;
-  /** Replies of the database. */
+  /** Replies of the database that are lost. */
   unheard: number;
-  /** All of them together. */
+  /** The faults of all kinds together. */
   all: number;
 }
 
 interface Step {
   name: string;
   process: number;
-  /** Whether nobody else can tell when it happens, so that its order with other steps makes no difference. */
+  /** Whether no other process can observe the step, so that its order relative to other steps makes no difference. */
   isInvisible(): boolean;
-  /** Whether it is the reply of the database. Nobody else can tell either, but faults may come before it. */
+  /** Set if the step is a reply of the database. No other process can observe it either, but a fault may come before it. */
   reply?: { lose(): void };
   act(): void;
 }
@@ -76,7 +76,7 @@ interface Timer {
 
 interface Process {
   state: "running" | "stalled" | "crashed" | "done";
-  /** What it has observed, which determines what it does. */
+  /** What the process has observed. This determines what it does next. */
   history: string[];
   steps: Step[];
 }
@@ -84,7 +84,7 @@ interface Process {
 export interface EntrySpec {
   operation: StoredEntry["operation"];
   item: string;
-  /** The sender that alone may send it. */
+  /** The only sender that may send the entry. */
   boundTo?: string;
 }
 
@@ -92,7 +92,7 @@ export interface ExploreOptions {
   specs: readonly EntrySpec[];
   faults: Faults;
   planted?: Planted;
-  /** What the first process adds and sends as its own, as an apply does. */
+  /** Entries that the first process adds, and that only it may send, as in an apply. */
   bound?: readonly EntrySpec[];
   leaseMs?: number;
   /** @default 1 */
@@ -149,7 +149,7 @@ export class World {
     Date.now = () => 1_700_000_000_000 + this.#now;
   }
 
-  /** Gives time back to everybody else. */
+  /** Restores the real timers and clocks. */
   dispose(): void {
     Object.assign(globalThis, { setTimeout: realSetTimeout, clearTimeout: realClearTimeout });
     performance.now = realNow;
@@ -200,7 +200,7 @@ export class World {
     });
   }
 
-  /** What can happen next. */
+  /** Returns the steps that can happen next. */
   choices(): string[] {
     const ready = [
       ...this.#readyOf(this.#processes.map((_, index) => index)),
@@ -216,12 +216,12 @@ export class World {
       if (all > 0 && stall > 0 && this.#hasHeld(index)) choices.push(`stall ${index}`);
       return choices;
     }
-    // Nobody else can tell when these happen, so that their order with other steps makes no difference.
+    // The order of an invisible step makes no difference, so it is taken at once.
     const invisible = this.#processes
       .flatMap(({ steps }, index) => (this.#isRunning(index) ? steps : []))
       .find((step) => step.isInvisible());
     if (invisible) return [invisible.name];
-    // Both processes do the same: of what one of them does first, only one case is followed.
+    // Both processes are equal, so only the cases in which process 0 takes the lock first are explored.
     const isFirst = (name: string) => !name.startsWith("takeLock of 1") || this.#hasHeld(0) || !this.#isRunning(0);
     const choices = ready.filter(isFirst);
     for (const [index, { state }] of this.#processes.entries()) {
@@ -262,7 +262,7 @@ export class World {
         break;
       case "resume":
         if (process) process.state = "running";
-        // Its timers fire late.
+        // The timers that were due while it was stalled fire now.
         for (const timer of this.#timers.filter(({ due, process: of }) => of === Number(rest) && due <= this.#now))
           timer.due = this.#now;
         break;
@@ -295,7 +295,7 @@ export class World {
     return this.#network.length === 0 && this.#processes.every(({ state }) => state === "done" || state === "crashed");
   }
 
-  /** Equal for states from which the same can happen. */
+  /** Returns a key, which is equal for states with the same future. */
   key(): string {
     const names = new Map<string, string>();
     const sorted = (steps: readonly Step[]) => steps.map(({ name }) => name).sort();
@@ -303,7 +303,7 @@ export class World {
       this.rows.entries.map(digestOf),
       this.rows.sender,
       this.effects.map(({ key }) => key),
-      // A process works on several items at once: in which order it has observed what makes no difference.
+      // A process works on several items at once. The order of its observations makes no difference.
       this.#processes.map(({ state, history, steps }) => [state, [...history].sort(), sorted(steps)]),
       sorted(this.#network),
       this.#timers.map(({ due, process }) => `${process} ${due}`).sort(),
@@ -334,7 +334,7 @@ export class World {
     );
   }
 
-  /** Whether it is the sender, or was. */
+  /** Whether the process has ever taken the lock. */
   #hasHeld(index: number): boolean {
     return this.#processes[index]?.history.some((line) => line.startsWith("takeLock")) ?? false;
   }
@@ -351,7 +351,7 @@ export class World {
     return unused;
   }
 
-  /** A step of a process, whose result it then observes. */
+  /** Adds a step of a process. The process observes the result. */
   #step<T>(process: number, name: string, act: () => T, isInvisible = () => false): Promise<T> {
     return new Promise((resolve, reject) => {
       const own = this.#processes[process];
@@ -374,7 +374,7 @@ export class World {
     });
   }
 
-  /** A command of a process, whose reply is a step of its own. */
+  /** Adds a command of a process. Its reply is a separate step. */
   #command<T>(process: number, name: string, act: () => T, isInvisible: () => boolean): Promise<T> {
     return new Promise((resolve, reject) => {
       const own = this.#processes[process];
@@ -408,7 +408,7 @@ export class World {
       id: STORE_ID,
       database: { kind: "sqlite" },
       names: { store: "store", entries: "entries" },
-      // Waiting for the database is a step, which always happens.
+      // Each wait for the database is a step that happens in any case, so nothing needs to be aborted.
       abortableBy: (): OpenStore => proxy,
       isAborted: () => false,
       async *list() {
@@ -478,7 +478,7 @@ export class World {
     };
   }
 
-  /** One attempt, as the client makes it. */
+  /** Makes one attempt to send a write, as the client does. */
   async #write(
     process: number,
     operation: string,
@@ -555,7 +555,7 @@ export class World {
 
 const SENDER_NAME = /[0-9a-f]{8}-[0-9a-f-]{27}/g;
 
-/** Commands whose replies are steps of their own. The others are counts, and what a process reads before it compares and sets. */
+/** Commands with a separate step for the reply. Others only count, or read what a later command compares before it writes. */
 const HEARD_LATER = ["markSending", "change", "takeLock", "heartbeat", "next", "get", "cancelBound", "releaseLock"];
 
 const entriesOf = (specs: readonly EntrySpec[], before: number): StoredEntry[] =>
@@ -579,7 +579,7 @@ const entriesOf = (specs: readonly EntrySpec[], before: number): StoredEntry[] =
     };
   });
 
-/** Commands that change nothing for others, or whose result is the same a moment later. */
+/** Whether a command changes nothing that others can observe, and has the same result a moment later. */
 function isInvisibleCommand(name: string, argument: unknown, { sender, entries }: Rows): boolean {
   if (name === "next") return argument === 1;
   if (name === "sender") return sender.sender !== "";
@@ -588,11 +588,11 @@ function isInvisibleCommand(name: string, argument: unknown, { sender, entries }
   return ["lastPlace", "countUnsettled", "get", "heartbeat"].includes(name);
 }
 
-/** What matters of an entry; anything else as it is. */
+/** Reduces entries and counts to what determines further steps. Returns any other value unchanged. */
 function digestOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(digestOf);
   const { key, state, attempts, boundTo, toSend, unknown } = Object(value);
-  // Of the counts, a run uses two.
+  // A run uses only two of the counts.
   if (toSend !== undefined) return `${toSend} ${unknown}`;
   return typeof key === "string" ? `${key} ${state} ${attempts} ${boundTo ?? ""}` : value;
 }

@@ -4,11 +4,11 @@ import type { Opened } from "../../../src/outbox/stores.js";
 /** The location of a store, which another process can open too. */
 export type StoreSpec = { path: string } | { connectionString: string; schema: string };
 
-/** A store of its own at that location. */
+/** Creates a new store object for a location. */
 export const storeAt = (spec: StoreSpec): OutboxStore =>
   "path" in spec ? sqliteOutboxStore(spec) : postgresOutboxStore(spec);
 
 const NEVER = new AbortController().signal;
 
-/** What an outbox opens. */
+/** Opens a store, as an outbox does. */
 export const openStore = (store: OutboxStore): Promise<Opened> => store.open({ signal: NEVER });

@@ -13,7 +13,7 @@ let worlds = 0;
 
 export type Intercept = (request: Request, send: () => Promise<Response>) => Promise<Response>;
 
-/** A service, and clients and outboxes of it. `intercept` changes what happens between the two, `onWrite` to writes only. */
+/** Creates a sandbox, with functions for clients and outboxes. `intercept` sees all requests, and `onWrite` only writes. */
 export function createWorld(options: SandboxOptions = {}) {
   const sandbox = createSandbox({
     items: [{ shortID: "BOLT" }, { shortID: "NUT" }, { shortID: "WASHER" }],
@@ -27,14 +27,14 @@ export function createWorld(options: SandboxOptions = {}) {
   worlds += 1;
   const path = fileNamed(`${worlds}.db`);
   const world = {
-    /** The same one each time, as after a crash. */
+    /** Returns a store on the same file each time, as after a crash. */
     store: () => sqliteOutboxStore({ path }),
     intercept: ((request, send) => (isWrite(request) ? world.onWrite(request, send) : send())) as Intercept,
     onWrite: ((_, send) => send()) as Intercept,
     createClient(clientOptions: ClientOptions = {}) {
       const fetch = async (input: Request | string | URL, init?: RequestInit) => {
         const request = new Request(input, init);
-        // The service may process a request that was aborted.
+        // The request continues without the signal, as a service may apply a request that was aborted.
         const sent = new Request(request.clone(), { signal: null });
         const response = world.intercept(request, () => sandbox.fetch(sent.clone()));
         return Promise.race([response, rejectOnAbort(request.signal)]);
@@ -59,7 +59,7 @@ export function createWorld(options: SandboxOptions = {}) {
         ...outboxOptions,
       });
     },
-    /** How many writes took effect. */
+    /** Returns how many writes took effect. */
     effects: () =>
       sandbox.requests.filter(
         ({ method, path, status }) => method !== "GET" && path !== "/Token" && status && status < 300,
@@ -80,6 +80,6 @@ function rejectOnAbort(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
 }
 
-/** The connection breaks. */
+/** Creates the error of a connection that breaks. */
 export const connectionReset = () =>
   new TypeError("fetch failed", { cause: Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" }) });
