@@ -5,7 +5,7 @@ import { type ClientOptions, OutcomeUnknownError, StocklotError } from "../../sr
 import type { Fault } from "../support/faults.js";
 import { connect, fetchThrough, RECEIPT, startServer } from "../support/with-server.js";
 
-/** Codes of the system, frequent and rare, and some of Node's own: none of them decides anything. */
+/** Error codes of the system and of Node.js, frequent and rare. The outcome must depend on none of them. */
 const CODES = [
   ...["ECONNRESET", "EPIPE", "ECONNREFUSED", "ETIMEDOUT", "EHOSTUNREACH", "ECONNABORTED", "ENETDOWN", "ENOBUFS", "EIO"],
   ...["ENOTFOUND", "EAI_AGAIN", "ERR_SSL_WRONG_VERSION_NUMBER", "EPROTO", "CERT_HAS_EXPIRED", "UND_ERR_SOCKET"],
@@ -15,7 +15,7 @@ type Break = (socket: Socket, fail: (syscall: string) => void) => void;
 
 interface Point {
   breaks: Break;
-  /** How the service responds to the receipt. */
+  /** What the service does with the receipt. */
   fault?: Fault;
 }
 
@@ -34,7 +34,7 @@ const afterWriting =
 
 const soon = (fail: () => void) => void setTimeout(fail, 8);
 
-/** Where a request's connection breaks, in order. */
+/** The points at which the connection of a request breaks, in order of time. */
 const POINTS: Record<string, Point> = {
   "when it is established, before a byte is written": { breaks: (_, fail) => fail("read") },
   "at the first write, which hands nothing over": {
@@ -64,11 +64,11 @@ const systemError = (code: string, syscall: string) =>
 const agents: Agent[] = [];
 afterAll(() => Promise.all(agents.map((agent) => agent.destroy())));
 
-/** Connections whose receipt breaks; those of other requests are whole. */
+/** Creates an agent whose connections break while they carry a receipt. Other requests are not affected. */
 function breakingAgent(code: string, breaks: Break, isDue: () => boolean): Agent {
   const connector = buildConnector({});
   const agent = new Agent({
-    // The token request has a connection of its own.
+    // Without keep-alive, the token request uses a different connection than the receipt.
     pipelining: 0,
     connect: (options, callback) =>
       connector(options, (error, socket) => {

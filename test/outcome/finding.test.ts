@@ -1,4 +1,4 @@
-/** What `findReceipt` concludes from the lots of an item, on services that list them in ways of their own. */
+/** Tests what `findReceipt` concludes from the lots of an item, on services that list them in different ways. */
 import { describe, expect, it } from "vitest";
 import { type InventoryClient, type Lot, OutcomeUnknownError, type ReceiveInput } from "../../src/index.js";
 import { SearchedService } from "../search/searched-service.js";
@@ -10,7 +10,7 @@ import { errorOf } from "../support/with-server.js";
 const PART_NO = 5_000;
 const RECEIPT: ReceiveInput = { itemID: `SKU-${PART_NO}`, units: 5, wid: 1, reasonCode: 1, remark: "delivery 4711" };
 
-/** A client of a service that loses the responses to writes, unless `lose` is set to false. */
+/** Creates a service and a client. Responses to writes are lost unless `lose` is set to false. */
 function connect(lots: readonly Partial<Lot>[], behaviour: ServiceBehaviour = {}) {
   const service = new SearchedService([], behaviour);
   for (const lot of lots) service.addLot(lot);
@@ -143,7 +143,7 @@ describe("a receipt is found", () => {
     const book = (lot: ListedLot) => ({ ...lot, rFIDTag: "E200", spot: "moved" });
     expect(await outcomeOf([], { book }, tagged)).toMatchObject({ outcome: "applied" });
     expect(await outcomeOf([], {}, { ...RECEIPT, remark: "", serial: "S-1" })).toMatchObject({ outcome: "applied" });
-    // Equality alone may be chance.
+    // Without such a text, an equal lot may be another receipt.
     expect(await outcomeOf([], {}, { ...RECEIPT, remark: "" })).toMatchObject({ outcome: "ambiguous" });
   });
 

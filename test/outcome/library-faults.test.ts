@@ -10,14 +10,14 @@ import { connect, errorOf, QUICK, RECEIPT, storedToken, TRANSPORTS } from "../su
 
 const withToken = { retry: { ...QUICK, maxRetries: 2 }, tokenStore: storedToken };
 
-/** Responds to each request with a text, and ends the connection in the given way. */
+/** Starts a server that responds to each request with a text, and then ends the connection in the given way. */
 async function respondingWith(text: string, end: "close" | "reset") {
   let requests = 0;
   const { origin } = await listenRaw((socket: Socket) =>
     socket.once("data", async () => {
       requests += 1;
       socket.write(text);
-      // The client has received the text when the connection ends: a reset discards what is under way.
+      // The client needs time to receive the text, because a reset would discard it.
       await sleep(30);
       if (end === "reset") socket.resetAndDestroy();
       else socket.end();

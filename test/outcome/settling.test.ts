@@ -37,13 +37,13 @@ beforeEach(() => {
   timers = useCountedTimers({ now: START });
 });
 afterEach(() => {
-  // No timer is left, whatever the outcome.
+  // No test may leave a timer, whatever its outcome.
   expect(timers()).toBe(0);
 });
 
 type Intercept = (request: Request, send: () => Promise<Response>) => Promise<Response>;
 
-/** A client of a sandbox; `intercept` changes what happens between the two. */
+/** Creates a sandbox and a client of it. `setIntercept` changes what happens between them. */
 function setUp({
   sandbox: options = {},
   client: clientOptions = {},
@@ -70,7 +70,7 @@ function setUp({
     retry: false,
     ...clientOptions,
   });
-  /** Times of looks for lots or items, in ms after the start: each may take several requests. */
+  /** The times of look-ups, in ms after the start. Requests at the same time count as one look-up. */
   const searchTimes: number[] = [];
   const setIntercept = (intercept: Intercept) => {
     world.intercept = async (request, send) => {
@@ -83,10 +83,10 @@ function setUp({
   return { sandbox, client, searchTimes, setIntercept };
 }
 
-/** Of the sandbox's first item. */
+/** A lot of the first item of the sandbox. */
 const LOT = newLot({ recNo: 9, partNo: 1_001, warehouse: "South", units: 20, received: START.toISOString() });
 
-/** The service lists these lots. */
+/** Returns the response of a service that lists these lots. */
 function listing(lots: readonly Lot[], { url }: Request): Response {
   const { searchParams } = new URL(url);
   return Response.json(pageOf(lots, searchParams), { headers: { date: new Date().toUTCString() } });
@@ -97,7 +97,7 @@ const isList = ({ url }: Request) => url.includes("/Inventory?");
 const isWrite = ({ method, url }: Request) => method === "POST" && !url.endsWith("/Token");
 const gatewayTimeout = () => new Response("<h1>504</h1>", { status: 504, headers: { "content-type": "text/html" } });
 
-/** The gateway responds 504 at once; the service applies the write after a time, or never. */
+/** Makes the gateway respond with 504 at once. The service applies the write after a time, or never. */
 const appliedAfter =
   (delayMs: number): Intercept =>
   async (request, send) => {
@@ -115,7 +115,7 @@ async function outcomeUnknownOf(call: Promise<unknown>): Promise<OutcomeUnknownE
   return error;
 }
 
-/** The state of a promise, which can be read without waiting for it. */
+/** Returns the state of a promise, which can be read without waiting for the promise. */
 function track<T>(promise: Promise<T>) {
   const state: { outcome: "pending" | "fulfilled" | "rejected"; at: number; value?: T; reason?: unknown } = {
     outcome: "pending",
@@ -130,7 +130,7 @@ function track<T>(promise: Promise<T>) {
 
 const throughJson = (error: OutcomeUnknownError): SentRequest => JSON.parse(JSON.stringify(error)).request;
 
-/** Both ways to lose a write, and to look for it. */
+/** A kind of write that is lost, with the method that looks it up. */
 interface LostWrite {
   name: string;
   send(client: InventoryClient): Promise<OutcomeUnknownError>;
@@ -183,7 +183,7 @@ describe.each(WRITES)("$name", ({ name, send, find }) => {
     const error = await send(client);
     setIntercept(async (request, respond) => {
       const response = await respond();
-      // One request of each look.
+      // Delays one request of each look-up.
       const isLast = name === "findCreated" || request.url.includes("sort=partNo");
       if (isLast) await new Promise((resolve) => setTimeout(resolve, 20_000));
       return response;
@@ -298,7 +298,7 @@ describe("the evidence that a receipt was not applied", () => {
     return { ...all, error };
   }
 
-  /** The lots of the service, with any number: this client has seen none when it sent its receipt. */
+  /** Looks up a lost receipt on a service that lists these lots. The client had seen no lot number before it sent the receipt. */
   const listed = async (lots: readonly Partial<Lot>[], receipt: Partial<ReceiveInput> = {}) => {
     const all = setUp();
     all.setIntercept(appliedAfter(Infinity));
@@ -344,7 +344,7 @@ describe("the evidence that a receipt was not applied", () => {
 
   it("includes lots that an earlier look has found", async () => {
     const { client, error, setIntercept } = await lose();
-    // Partly issued, then used up.
+    // The lot is partly issued at first, and then used up.
     setIntercept(async (request, send) => {
       if (!isList(request)) return send();
       const isUsedUp = Date.now() - START.getTime() > 4_000;
@@ -369,7 +369,7 @@ describe("the evidence that a receipt was not applied", () => {
     setIntercept(appliedAfter(0));
     const error = await outcomeUnknownOf(client.inventory.receive(RECEIPT));
     await advance(100);
-    // A slow response leaves the clock of the service unclear.
+    // A slow response leaves the time of the service's clock uncertain.
     setIntercept(async (request, send) => {
       if (isList(request)) await new Promise((resolve) => setTimeout(resolve, 25_000));
       return send();
