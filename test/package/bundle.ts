@@ -1,10 +1,10 @@
 import { dirname, extname, join } from "node:path";
 import { project, run, tool } from "./consumer.js";
 
-/** Outside the project, where a bundle that still imports a package would find it. */
+/** A folder outside the project. Inside, a bundle that still imports a package would find it. */
 const out = join(dirname(project), "bundles");
 
-/** undici is CommonJS, so an ES module that contains it needs a `require` to load it, which esbuild does not add. */
+/** Defines `require` in a bundled ES module. undici, which is CommonJS, needs it, and esbuild does not add it. */
 export const REQUIRE = 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);';
 
 /** Bundles a program of the project into one minified file, and returns its path. */

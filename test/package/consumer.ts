@@ -13,10 +13,10 @@ export const entries = Object.entries(packageJson.exports).flatMap(([entry, targ
   typeof target === "object" ? [entry.replace(/^\./, "stocklot")] : [],
 );
 
-/** A file of the tools, which have a separate lock file. */
+/** Returns the path of a file in the folder of the tools, which have a separate lock file. */
 export const tool = (path: string) => fileURLToPath(new URL(`tools/${path}`, import.meta.url));
 
-/** The name under which the tools install a version of a package: `node-22` for `node` 22. */
+/** Returns the versions of a package that the tools install, with their paths. The name of `node` 22 there is `node-22`. */
 export const versionsOf = (name: string) =>
   readdirSync(tool("node_modules"))
     .filter((folder) => folder.startsWith(`${name}-`) && /-\d+(\.\d+)?$/.test(folder))
@@ -24,7 +24,7 @@ export const versionsOf = (name: string) =>
 
 /** Runs a program and returns its output, warnings included. Rejects with the output if it fails. */
 export async function run(cwd: string, command: string, ...args: string[]): Promise<string> {
-  // Without the variables of this test run, which a nested test runner would read.
+  // The variables of this test run are left out, because a nested test runner would read them.
   const env = { PATH: process.env.PATH, HOME: process.env.HOME, NO_COLOR: "1" };
   const done = promisify(execFile)(command, args, { cwd, env });
   const { stdout, stderr } = await done.catch((failure) => {

@@ -35,11 +35,11 @@ export default function setup({ provide }: TestProject): () => void {
   install(project, tarball, ["@types/node", "msw", "@opentelemetry/api"]);
   provide("project", project);
   provide("tarball", tarball);
-  // With the database drivers, which the other project must work without.
+  // A second project with the database drivers. The first project must work without them.
   const commandProject = join(folder, "command");
   mkdirSync(commandProject);
   install(commandProject, tarball, ["@photostructure/sqlite", "pg"]);
-  // Read by test/command/support/built-command.ts.
+  // test/command/support/built-command.ts reads this variable.
   process.env.STOCKLOT_COMMAND = join(commandProject, "node_modules/stocklot/dist/stocklot.cjs");
   return () => rmSync(folder, { recursive: true, force: true });
 }
@@ -54,13 +54,13 @@ function install(project: string, tarball: string, peers: readonly string[]): vo
 }
 
 function pack(folder: string): string {
-  // Without prepack, which would build again.
+  // --ignore-scripts skips prepack, which would build again.
   const packed: unknown = JSON.parse(npm(root, "pack", "--json", "--ignore-scripts", "--pack-destination", folder));
   const [{ filename }] = z.tuple([z.object({ filename: z.string() })]).parse(packed);
   return join(folder, filename);
 }
 
-/** Compilers, bundlers, test runners and Node.js versions have a separate lock file, so that `npm ci` of the root stays small. */
+/** Installs compilers, bundlers, test runners and Node.js versions. Their separate lock file keeps `npm ci` of the root small. */
 function installTools(): void {
   const installed = join(tools, "node_modules/.package-lock.json");
   const wanted = join(tools, "package-lock.json");

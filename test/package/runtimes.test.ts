@@ -27,7 +27,7 @@ function readTable(): Map<string, { transport: string; missing: string }> {
   );
 }
 
-/** How the table calls what an entry point needs. Others are called by their names. */
+/** Returns the name that the table uses for an entry point. */
 const inTable = (entry: string) =>
   entry.endsWith(", SQLite") ? "SQLite" : entry.endsWith(", listen") ? "`sandbox.listen()`" : `\`${entry}\``;
 

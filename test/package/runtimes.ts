@@ -2,23 +2,23 @@ import { z } from "zod";
 import { project, run, tool, versionsOf } from "./consumer.js";
 import { runWorker } from "./workerd.js";
 
-/** What `consumer/runtimes/main-path.mjs` returns: how many steps it took, and which failed. */
+/** The result of `consumer/runtimes/main-path.mjs`: the number of steps, and the steps that failed. */
 export const mainPath = z.object({
   steps: z.number(),
   failed: z.record(z.string(), z.string()),
   transport: z.enum(["undici", "fetch"]),
 });
 
-/** A runtime, as it is called in docs/operating.md. */
+/** A runtime, under its name in docs/operating.md. */
 export interface Runtime {
   name: string;
   /** Runs a program of `consumer/runtimes` with one argument, and returns what it printed. */
   run(program: string, argument: object): Promise<string>;
-  /** What sends the requests there. */
+  /** What sends requests on this runtime. */
   transport: "undici" | "fetch";
 }
 
-/** Runs programs as processes of this command. */
+/** Returns a function that runs a program as a process, with this command. */
 const processes =
   (command: string, ...flags: string[]): Runtime["run"] =>
   (program, argument) =>

@@ -3,12 +3,12 @@ import { expect } from "vitest";
 import { createSandbox } from "../../src/sandbox/index.js";
 import { freePort } from "../support/free-port.js";
 
-/** What a program of `consumer/` must know about the services. */
+/** The addresses that a program of `consumer/` needs. */
 export interface Addresses {
   url: string;
   /** A service that allows five requests per second. */
   limitedUrl: string;
-  /** Nothing listens there. */
+  /** An address at which no server listens. */
   refusedUrl: string;
   credentials: { clientId: string; clientSecret: string };
 }
@@ -38,15 +38,15 @@ export async function startServices() {
   };
   return {
     addresses,
-    /** Checks that the main path was taken, and that no write reached the service twice. */
+    /** Expects that the main path was taken, and that no write reached the service twice. */
     expectNothingTwice() {
       const writes = service.requests.filter(({ method, path }) => method === "POST" && path !== "/Token");
       const paths = writes.map(({ path }) => path);
       const count = (path: string) => paths.filter((one) => one === path).length;
-      // One that succeeds, one whose response is lost, and one that is invalid.
+      // One receipt succeeds, the response to one is lost, and one is invalid.
       expect(count("/Inventory/Receive")).toBe(3);
       for (const path of ["/Cut", "/Item", "/Inventory/Move", "/Inventory/Issue"]) expect(count(path)).toBe(1);
-      // On a busy machine it may time out before it is sent.
+      // On a busy machine, this call may time out before it is sent.
       expect(count("/Hang")).toBeLessThanOrEqual(1);
       expect(limited.requests.filter(({ status }) => status === 429)).not.toHaveLength(0);
     },

@@ -23,14 +23,14 @@ const having = (...endings: string[]) => files.filter((file) => endings.includes
 
 const found = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].flatMap(([, what]) => what ?? []);
 
-/** In declarations, `./x.js` means its declaration file. */
+/** Returns the file that an import means. In a declaration file, `./x.js` means the declarations `./x.d.ts`. */
 const declaring = (file: string, name: string) =>
   /\.d\.c?ts$/.test(file) ? name.replace(/\.js$/, ".d.ts").replace(/\.cjs$/, ".d.cts") : name;
 
-/** `undici` of `undici/types`, `@scope/name` of `@scope/name/part`, `fs` of `node:fs/promises`. */
+/** Returns the package of an import: `undici` for `undici/types`, `@scope/name` for `@scope/name/part`, `fs` for `node:fs/x`. */
 const packageOf = (target: string) => /^(?:node:)?((?:@[^/]+\/)?[^/]+)/.exec(target)?.[1] ?? target;
 
-/** Each `file: target` whose target is a relative path that does not exist in the tarball. */
+/** Returns `file: target` for each target, a relative path, that does not exist in the tarball. */
 const leadingNowhere = (file: string, targets: string[]) =>
   targets
     .filter((target) => !existsSync(join(root, dirname(file), target.replace(/#.*$/, ""))))
@@ -43,7 +43,7 @@ describe("the packed tarball", () => {
     const ours = files.filter((file) => /(^|\/)(src|test|bench|coverage|node_modules|out)\/|\.test\./.test(file));
     expect(ours.filter((file) => !/^bench\/(README\.md|charts\/\w+\.svg)$/.test(file))).toEqual([]);
     expect(files.filter((file) => /\.(map|tgz|log|tsbuildinfo)$/.test(file))).toEqual([]);
-    // What concerns those who change the package, not those who use it.
+    // These pages are for people who change the package.
     expect(files.filter((file) => /CONTRIBUTING|CODE_OF_CONDUCT|releasing|decisions/.test(file))).toEqual([]);
   });
 
@@ -78,7 +78,7 @@ describe("the packed tarball", () => {
       ...Object.keys(own),
       ...Object.keys({ ...dependencies, ...peerDependencies }),
       ...builtinModules,
-      // Named in texts of code that ajv, which is bundled for `stocklot mcp`, could write, and never does here.
+      // ajv is bundled for `stocklot mcp`. It contains texts of code that import these packages, but never runs that code here.
       "ajv",
       "ajv-formats",
     ];

@@ -13,10 +13,10 @@ const STRICT = {
   noUncheckedIndexedAccess: true,
   verbatimModuleSyntax: true,
   isolatedModules: true,
-  // All but the compiler's own.
+  // All declarations are checked, except for those of the compiler.
   skipLibCheck: false,
   skipDefaultLibCheck: true,
-  // The names that a user's declarations need must be exported too.
+  // The compiler then fails if a name that a user's declarations need is not exported.
   declaration: true,
 };
 
@@ -27,14 +27,14 @@ function compile(version: string, folder: string, name: string, options: object,
   return run(folder, process.execPath, compilers.get(version) ?? "", "-p", config);
 }
 
-/** Each compiles for seconds: one setting for every compiler, the others for the oldest and the newest. */
+/** One setting for every compiler; the other settings mostly for the oldest and the newest, because each takes seconds. */
 const PROJECTS: [version: string, module: string, moduleResolution: string, options: object, files: string[]][] = [
   ...[...compilers.keys()].map((version): (typeof PROJECTS)[number] => {
     const options = { lib: ["es2022"], types: ["node"] };
     return [version, "nodenext", "nodenext", options, ["types.mts", "types.cts"]];
   }),
   ["5.4", "node16", "node16", { lib: ["es2022"], types: [] }, ["types.mts", "types.cts"]],
-  // msw's own declarations need the DOM's.
+  // The declarations of msw need those of the DOM.
   ["5.4", "esnext", "bundler", { lib: ["es2022", "dom", "dom.iterable"] }, ["types.mts", "msw.mts"]],
   ["7.0", "esnext", "bundler", { lib: ["es2022", "dom", "dom.iterable"] }, ["types.mts", "msw.mts"]],
 ];
@@ -58,12 +58,12 @@ beforeAll(() => {
 });
 
 it.concurrent("shows wrong arguments also without @types/node", async () => {
-  // Its declarations need them: the client takes an AbortSignal, for example. Most projects do not check libraries.
+  // skipLibCheck, as in most projects: stocklot's declarations need @types/node, for example for AbortSignal.
   const options = { module: "nodenext", moduleResolution: "nodenext", types: [], skipLibCheck: true };
   expect(await compile("7.0", bare, "bare", options, ["types.mts"])).toBe("");
 });
 
-// TypeScript 7 no longer has node10.
+// TypeScript 7 does not support node10.
 it.concurrent("is compiled to CommonJS with moduleResolution node10, and runs", async () => {
   const silence = { verbatimModuleSyntax: false, ignoreDeprecations: "6.0" };
   const options = { module: "commonjs", moduleResolution: "node10", ...silence };

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { project, run, tool } from "./consumer.js";
 
-/** The configuration of a runtime of Workers with one Worker, whose modules are the files of the folder. */
+/** Returns the configuration of workerd with one Worker, which consists of these modules. */
 const configuration = (main: string, modules: string[], flags: string[]) => `
 using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (services = [
@@ -18,8 +18,8 @@ const config :Workerd.Config = (services = [
 ]);`;
 
 /**
- * Bundles a Worker of the project as wrangler does, runs its test on workerd, and returns what it printed. Modules are split,
- * so that an import of something that Workers lack fails when it is evaluated.
+ * Bundles a Worker of the project as wrangler does, runs its test on workerd, and returns what it printed. The bundle is split,
+ * so that an import of something that Workers lack fails only when it is executed.
  */
 export async function runWorker(program: string, argument: object, flags: string[]): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "stocklot-worker-"));

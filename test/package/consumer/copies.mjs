@@ -4,10 +4,10 @@ import { createRequire } from "node:module";
 const require = createRequire(import.meta.url);
 const [entries, bundles] = process.argv.slice(2).map((list) => list.split(","));
 
-/** The modules that import() and require() return for these names. */
+/** Returns the modules that import() and require() load for these names. */
 const load = async (...names) => [...(await Promise.all(names.map((name) => import(name)))), ...names.map(require)];
 
-/** The names of a class and its ancestors, from the prototypes only, since the test checks instanceof. */
+/** Returns the names of a class and its ancestors. It uses only prototypes, because `instanceof` is what is tested. */
 function lineage(value) {
   const names = [];
   for (let one = value; typeof one === "function" && one !== Function.prototype; one = Object.getPrototypeOf(one)) {
@@ -43,7 +43,7 @@ for (const [here, classes] of copies.entries()) {
   }
 }
 
-// These entry points throw classes that they have bundled.
+// Each of these entry points throws error classes from its own bundle.
 const refusals = [
   ...(await load("stocklot/redis")).map((entry) => () => entry.createRedisRateLimiter({ redis: {} })),
   ...(await load("stocklot/bottleneck")).map((entry) => () => entry.createBottleneckRateLimiter({})),

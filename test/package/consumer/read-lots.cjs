@@ -1,4 +1,4 @@
-/** The main job in a few lines, as README shows it, with the passed copy of the package. */
+/** Reads lots and handles an error, as the README shows, with the given copy of the package. */
 exports.readLots = async ({ InventoryClient, NotFoundError, createSandbox }) => {
   const sandbox = createSandbox({ items: 20, lots: 300 });
   const server = await sandbox.listen({ port: 0 });

@@ -1,4 +1,4 @@
-// Whether an error of one entry point hides the secrets of a client from another, for require() and for import().
+// Prints whether an error of one entry point hides the secrets of a client that another entry point has created.
 async function report(load) {
   const { InventoryClient, ConfigurationError } = await load("stocklot");
   const { createRedisRateLimiter } = await load("stocklot/redis");

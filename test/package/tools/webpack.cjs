@@ -1,4 +1,4 @@
-// Bundles for Node with webpack's own defaults for production, warnings being errors. Only an ES module is minified.
+// Bundles a program for Node.js with webpack's production defaults. Warnings are errors. Only ES modules are minified.
 const { basename, dirname, extname } = require("node:path");
 const webpack = require("webpack");
 

@@ -1,5 +1,5 @@
 import { useEntryPoints } from "./entry-points.mjs";
 
 console.log(JSON.stringify(await useEntryPoints(JSON.parse(process.argv.at(-1)))));
-// On Deno, msw keeps a process alive that has imported it.
+// On Deno, msw keeps the process alive once it was imported.
 process.exit();

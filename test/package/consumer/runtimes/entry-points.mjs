@@ -1,7 +1,7 @@
-// Uses each entry point for what it is there for. It is imported when its turn comes: one that a runtime cannot load, or
-// that needs something which is not there, is a line of the result.
+// Uses each entry point for its purpose. Each is imported when its turn comes. If a runtime cannot load it, or lacks something
+// that it needs, the result contains the error.
 
-/** What each entry point did: "works", or the error. */
+/** Returns for each entry point "works" or the error. */
 export async function useEntryPoints({ folder }) {
   const { InventoryClient } = await import("stocklot");
   const { createSandbox } = await import("stocklot/sandbox");
@@ -35,7 +35,7 @@ export async function useEntryPoints({ folder }) {
     },
     "stocklot/redis": async () => {
       const { createRedisRateLimiter, createRedisTokenStore } = await import("stocklot/redis");
-      // Redis is unreachable: nothing is sent.
+      // Redis is unreachable, so the client sends nothing.
       const redis = { eval: () => Promise.reject(new Error("connect ECONNREFUSED")) };
       const reading = readWith({
         rateLimiter: createRedisRateLimiter({ redis, key: "acme", requests: 100 }),

@@ -1,4 +1,4 @@
-// What a program does with the client, step by step, on any runtime: no module of Node.js is imported.
+// Uses the client step by step, as a program does. It runs on any runtime, because it imports no module of Node.js.
 import { InventoryClient } from "stocklot";
 
 /** Takes all steps against the services, and returns what went wrong, by step. */
@@ -61,7 +61,7 @@ export async function runMainPath({ url, limitedUrl, refusedUrl, credentials }) 
   await step("never reports a write that reached nobody as applied", async () => {
     const unreachable = connect(refusedUrl, { retry: false });
     const error = await errorOf(unreachable.inventory.receive({ itemID: "BOLT-M8", units: 1, wid: 1, reasonCode: 1 }));
-    // Even the token cannot be requested.
+    // Not even a token can be requested.
     expectError(error, "ConnectionError");
   });
   await step("is notified of an unknown item", async () => {
