@@ -143,7 +143,7 @@ describe("plan.apply", () => {
     const desired = CATALOG.map(({ shortID }) => item(shortID, { description: "another" }));
     const plan = await planOf(one, desired);
     await expect(plan.apply({ client })).rejects.toMatchObject({ name: "ConnectionError", applied: "unknown" });
-    // Five in a row, and those of them that are in flight at once.
+    // Five failures in a row, and up to three more writes that were in flight.
     expect(writes).toBeLessThanOrEqual(5 + 3);
   });
 
@@ -159,7 +159,7 @@ describe("plan.apply", () => {
     const desired = CATALOG.map(({ shortID }) => item(shortID, { description: "another" }));
     const plan = await planOf(one, desired);
     await expect(plan.apply({ client })).rejects.toMatchObject({ name: "RangeError" });
-    // Those that were in flight.
+    // Only writes that were already in flight were sent.
     expect(writes).toBeLessThanOrEqual(4);
   });
 
@@ -196,7 +196,7 @@ describe("plan.apply within a limit", () => {
     vi.useRealTimers();
     expect(ages).toHaveLength(30);
     expect(Math.max(...ages)).toBeLessThanOrEqual(600_000);
-    // Otherwise the test would show nothing.
+    // Some values must be old, or the test would prove nothing.
     expect(Math.max(...ages)).toBeGreaterThan(60_000);
   });
 });

@@ -6,7 +6,7 @@ const nameOf = (index: number) => `N${String(index).padStart(5, "0")}`;
 const CATALOG = Array.from({ length: 3_000 }, (_, index) => item(nameOf(index)));
 const LISTED = 14;
 
-/** Of the items, so many are listed with a stock level; without stock, so that they may be discontinued. */
+/** Returns stock levels for `count` items. They show no stock, so that the items may be discontinued. */
 const levelsOf = (count: number) =>
   Array.from({ length: count }, (_, index) => ({ shortID: nameOf(index * 2), onOrder: 0 }));
 

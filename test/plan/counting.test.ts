@@ -16,7 +16,7 @@ const WAREHOUSES = [
 ];
 
 let received = 0;
-/** A lot in the warehouse, a day younger than the one before. */
+/** Creates a lot in the warehouse. It is a day younger than the previous one. */
 const lot = (shortID: string, units: number, fields: Partial<Lot> = {}) => {
   received += 1;
   const day = new Date(Date.UTC(2025, 0, received % 300)).toISOString();
@@ -44,7 +44,7 @@ const stockOf = async ({ client }: World, sku: string): Promise<Lot[]> => {
 const unitsOf = async (one: World, sku: string) => (await stockOf(one, sku)).reduce((sum, { units }) => sum + units, 0);
 
 const apply = (one: World, plan: CountPlan) => plan.apply({ client: one.client, outbox: one.outbox() });
-/** The bodies of the requests of this kind. */
+/** Returns the bodies of the receipts or issues that were sent. */
 const sent = (one: World, kind: "Receive" | "Issue"): Record<string, unknown>[] =>
   one.writes().flatMap(({ path, body }) => (path === `/Inventory/${kind}` ? Object(body) : []));
 
@@ -95,7 +95,7 @@ describe("planCount", () => {
     ];
     const snapshot = await takeSnapshot({ client: one.client, wid: WID });
     const options = { client: one.client, snapshot, counted, reasonCodes: REASONS };
-    // Nothing of C is in the snapshot.
+    // The snapshot contains no lot of C.
     expect((await planCount(options)).counts).toMatchObject({ blocked: 1 });
     expect((await apply(one, await planCount({ ...options, newGroups: true }))).applied).toBe(4);
     expect((await planOf(one, counted)).counts).toMatchObject({ blocked: 4 });
@@ -111,7 +111,7 @@ describe("planCount", () => {
     [[12_345_678.9], 12_345_678.91, [0.01]],
     [[123_456_789.12], 123_456_789, [0.12]],
     [[2_000_000_000], 2_000_000_002, [2]],
-    // No dust is issued.
+    // The lot with 0.30000000000000004 units remains. The plan does not issue the rounding error.
     [[0.1, 0.2, 0.30000000000000004], 0.3, [0.1, 0.2]],
   ])("computes decimals exactly, though the service adds in floating point: %j, counted %f", async (book, counted, writes) => {
     const one = countWorld(book.map((units) => lot("A", units)));
@@ -385,7 +385,7 @@ describe("planCount", () => {
     ]);
     const document = JSON.parse(JSON.stringify(plan));
     const restored = readPlan(document);
-    // It stays the caller's.
+    // Changing the document must not change the restored plan.
     document.changes.length = 0;
     expect(restored.kind).toBe("count");
     expect(restored.toText()).toBe(plan.toText());
@@ -397,7 +397,7 @@ describe("planCount", () => {
   });
 });
 
-/** A client that is shown other lots or stock levels. */
+/** Creates a client to which lots or stock levels are shown with changes. */
 function changedBy(one: World, changes: { lot?(lot: Lot): Lot; level?(level: StockLevel): StockLevel }) {
   return one.connect(async ({ url }, send) => {
     const response = await send();
@@ -543,7 +543,7 @@ describe("applying a count", () => {
   it("what a process that died has added is canceled by the next sender, unread", async () => {
     const one = countWorld([lot("A", 10)]);
     const plan = await planOf(one, SURPLUS);
-    // It hangs with its first write under way, which never takes effect.
+    // This process hangs while its first write is in flight. The write never takes effect.
     const dead = one.outbox();
     let isHanging = false;
     const client = one.connect(
@@ -682,7 +682,7 @@ describe("however slow the service is, plan.apply of a count ends", () => {
     });
     await expect(many.apply({ client, outbox })).rejects.toThrow("5 items in a row could not be read and written");
     expect(one.writes()).toEqual([]);
-    // They may be applied later: a group that has entries would never be.
+    // No entries were added: a group with entries could not be applied later.
     expect(await outbox.summary()).toMatchObject({ pending: 0, canceled: 0 });
   });
 });

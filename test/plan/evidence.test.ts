@@ -39,9 +39,9 @@ describe("nothing is discontinued for its absence unless every create of the pla
     expect(report.rejected.length + report.unknown.length).toBe(1);
     const items = new Map((await one.items()).map((each) => [each.shortID, each.discontinued]));
     expect(items.get("CAFÉ-1")).toBe(false);
-    // A row says that it goes, whatever became of others.
+    // A row of the desired state discontinues this item, so it does not depend on other changes.
     expect(items.get("GONE")).toBe(true);
-    // Later, when the create is possible, it goes.
+    // Once the create is possible, the other item is discontinued, too.
     const again = await planItems({ client: one.client, desired, absent: "discontinue", owns: () => true });
     expect(await again.apply({ client: one.client })).toMatchObject({ applied: 2, stale: [] });
   });
@@ -71,7 +71,7 @@ describe("a value that is still the old one", () => {
 });
 
 describe("however slow the service is, plan.apply ends:", () => {
-  /** Moves the clock at each request of `slow` ones. */
+  /** Creates a world whose clock moves on at each slow request. */
   function slowWorld(count: number, perRequestMs: number, isSlow: (request: Request) => boolean) {
     let movedMs = 0;
     const now = performance.now.bind(performance);

@@ -89,7 +89,7 @@ describe("planItems", () => {
     const desired = items.slice(0, 300).map(({ shortID }) => ({ shortID, description: "another" }));
     const limited = connect(undefined, { rateLimit: { requests: 60, reserved: 20, intervalMs: 10_000 } });
     const plan = await planItems({ client: limited, desired });
-    // The catalog is read once more, in three overlapping pages, and what was written at the end.
+    // 300 writes, three overlapping pages for reading the catalog again, and three pages for reading at the end what was written.
     expect(plan.estimate().requests).toBe(300 + 3 + 3);
     const { available } = limited.rateLimit;
     expect(plan.estimate().durationMs).toBe(Math.ceil((306 - (available - 20)) / 40) * 10_000);
@@ -301,7 +301,7 @@ describe("A plan", () => {
     const json = JSON.stringify(original);
     const restored = readPlan(json);
     expect(restored.id).toBe(original.id);
-    // What is applied is what was reviewed.
+    // Changes are frozen, so that exactly what was reviewed is applied.
     for (const one of [original, readItemPlan(json)]) expect(Object.isFrozen(one.changes[0]?.fields)).toBe(true);
     expect(restored.toText()).toBe(original.toText());
     expect(JSON.stringify(restored)).toBe(json);

@@ -6,13 +6,13 @@ import { runs } from "../support/runs.js";
 import { REWRITABLE, rewritten } from "../support/spreadsheet.js";
 import { item, type World, world } from "./support.js";
 
-/** What `export items` writes. */
+/** Returns the items as `export items` writes them. */
 async function exported({ client }: World): Promise<DesiredItem[]> {
   const items = await client.items.list().toArray();
   return items.map(({ partNo, shortID, description }) => ({ partNo: String(partNo), shortID, description }));
 }
 
-/** The issues of a plan that is refused, each as `path: message`. */
+/** Returns the issues of a plan that is refused, each as `path: message`. */
 async function issuesOf({ client }: World, desired: DesiredItem[]): Promise<string[]> {
   const refused = await planItems({ client, desired }).catch((error: unknown) => error);
   if (!(refused instanceof InputValidationError)) throw new TypeError("it was planned");

@@ -9,7 +9,7 @@ import { REWRITABLE, rewritten } from "../support/spreadsheet.js";
 import { item, type World, world } from "./support.js";
 
 /*
- * A sheet that a spreadsheet has rewritten is no longer the sheet that was printed. Nothing is booked that was not counted.
+ * A spreadsheet may rewrite texts of the sheet that was printed. Nothing may be booked that was not counted.
  */
 
 const WID = 1;
@@ -275,7 +275,7 @@ it.each(
   const random = seededRandom(seed + 400);
   const pick = () => REWRITABLE[random(REWRITABLE.length)] ?? "";
   const hasChecks = random(2) === 0;
-  /** By item, bin and serial. Many are alike. */
+  /** The groups, by item, bin and serial. Many of them have similar texts. */
   const groups = new Map<string, { itemID: string; spot: string; serial: string; book: number }>();
   const few = Array.from({ length: 4 }, pick);
   for (let tries = 0; tries < 12; tries += 1) {

@@ -5,18 +5,18 @@ import { createSandbox, type SandboxOptions } from "stocklot/sandbox";
 import { findSqliteDriver } from "../../src/storage/sqlite-driver.js";
 import { ownFolder } from "../support/own-folder.js";
 
-// Now: to load it takes real time, which tests with fake timers do not have.
+// Loads the driver in advance, because this takes real time, which does not pass in tests with fake timers.
 await findSqliteDriver();
 
 const fileNamed = ownFolder();
 let worlds = 0;
 
-/** What happens to a request of a client on its way. */
+/** Changes what happens to a request between client and sandbox. */
 export type Intercept = (request: Request, send: (changed?: Request) => Promise<Response>) => Promise<Response>;
 
 export type World = ReturnType<typeof world>;
 
-/** A sandbox with these items, clients, and a store. */
+/** Creates a sandbox with these items, a client, and functions for further clients and outboxes. */
 export function world(items: SandboxOptions["items"], options: SandboxOptions = {}) {
   const sandbox = createSandbox({ items, lots: [], rateLimit: false, ...options });
   const connect = (intercept: Intercept = (_, send) => send(), clientOptions: ClientOptions = {}) =>
@@ -39,7 +39,7 @@ export function world(items: SandboxOptions["items"], options: SandboxOptions = 
     sandbox,
     client,
     connect,
-    /** An outbox on the same store each time, as after a crash. */
+    /** Creates an outbox, on the same store each time, as after a crash. */
     outbox: (more: Partial<OutboxOptions> = {}) =>
       createOutbox({ client, store: sqliteOutboxStore({ path }), settleMs: 1_500, leaseMs: 1_500, ...more }),
     writes: () => sandbox.requests.filter(({ method, path: at }) => method !== "GET" && at !== "/Token"),
@@ -47,14 +47,14 @@ export function world(items: SandboxOptions["items"], options: SandboxOptions = 
   };
 }
 
-/** A plan of items from its document. */
+/** Restores a plan of items from its document. */
 export function readItemPlan(json: unknown): ItemPlan {
   const plan = readPlan(json);
   if (plan.kind !== "items") throw new TypeError(`a plan of kind ${plan.kind}`);
   return plan;
 }
 
-/** The plan of a stock count from its document. */
+/** Restores the plan of a stock count from its document. */
 export function readCountPlan(json: unknown): CountPlan {
   const plan = readPlan(json);
   if (plan.kind !== "count") throw new TypeError(`a plan of kind ${plan.kind}`);
