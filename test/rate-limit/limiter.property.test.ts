@@ -11,7 +11,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-/** Timers as real ones are: up to a millisecond early, a few late. A further timer changes nothing for the others. */
+/** Timers that fire up to 1 ms early or 3 ms late, like real timers. The delay depends only on the time, not on other timers. */
 function shakyTime(seed: number): VirtualTime {
   return new VirtualTime((time) => {
     const random = Math.sin(seed + time * 12.9898) * 43_758.5453;
@@ -52,13 +52,13 @@ describe("whatever comes, and however the service counts", () => {
           const { simulation, limiter, time, counted, pages } = await simulate(options, calls, { seed });
           const { requests, intervalMs, reserved } = options;
           expect(mostInAnyWindow(counted, intervalMs)).toBeLessThanOrEqual(requests);
-          // One that has waited for an interval counts as a single call.
+          // A page that has waited for an interval counts as a single call, so pages may use half of the reserved slots.
           expect(mostInAnyWindow(pages, intervalMs)).toBeLessThanOrEqual(requests - Math.ceil(reserved / 2));
           expect(refusals(slidingWindow(requests, intervalMs), counted)).toBe(0);
           expect(refusals(fixedWindow(requests, intervalMs, phase * intervalMs), counted)).toBe(0);
           expect(refusals(tokenBucket(requests, intervalMs), counted)).toBe(0);
 
-          // By urgency and arrival, not too many at once, never in a pause or before its probe.
+          // Calls go by urgency and arrival, not too many at once, and never during a pause or before its probe has ended.
           expect(simulation.broken).toEqual([]);
 
           expect(simulation.results).toHaveLength(calls.length);
@@ -133,7 +133,7 @@ describe("at saturation", () => {
     const rounds = requests > 100 ? 3 : 8;
     const calls = Array.from({ length: requests * rounds }, () => ({ ...plainCall, latencyMs, countedAt }));
     const { simulation, counted, time } = await simulate(limitsOf(requests, intervalMs), calls);
-    // Each slot is in use until the response plus one interval, repeatedly.
+    // A slot is in use until one interval after its response. Ideally, it is then used again at once.
     const idealMs = (rounds - 1) * (intervalMs + latencyMs) + latencyMs;
     expect(idealMs / (time.now() - 1_000)).toBeGreaterThanOrEqual(0.98);
     expect(simulation.results.every(({ end }) => end === "completed")).toBe(true);

@@ -10,7 +10,7 @@ import { VirtualTime } from "./virtual-time.js";
 const ask = (limiter: RateLimiter, request: Partial<SlotRequest> = {}) =>
   limiter.acquire({ priority: "normal", signal: new AbortController().signal, maxWaitMs: Infinity, ...request });
 
-/** Whether the promise has a result once everything that needs no time is done. */
+/** Whether the promise is settled after everything has run that waits for no timer. */
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   let settled = false;
   promise.then(
@@ -136,7 +136,7 @@ describe("a pause", () => {
   });
 });
 
-/** A clock that stands at 0 until it is read for the n-th time, and then at the end of a pause. */
+/** A clock that shows 0 for a number of reads, and then 1,000 ms, the end of a pause. */
 class JumpingClock extends MonotonicClock {
   alarm: { time: number; ring: () => void } | undefined;
   #time = 0;

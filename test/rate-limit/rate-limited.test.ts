@@ -10,7 +10,7 @@ const short: ClientOptions = { retry: { rateLimitDelayMs: [PAUSE_MS, 2 * PAUSE_M
 
 afterEach(() => vi.useRealTimers());
 
-/** Arrival times of requests other than token requests, in ms after the first of them. */
+/** Returns the arrival times of requests other than token requests, in ms after the first of these requests. */
 const requestTimes = (server: FaultServer, from = 0) => {
   const at = server.requests.filter(isNotToken).map((seen) => seen.at);
   return at.slice(from).map((time) => time - (at[from] ?? 0));

@@ -1,7 +1,7 @@
-/** A way in which a service may count requests: returns whether it accepts one at this moment. */
+/** Counts a request in one of the ways in which a service may count. Returns whether the service accepts the request. */
 export type ServiceWindow = (time: number) => boolean;
 
-/** Takes a request when fewer than `requests` were counted in the interval that ends with it. */
+/** Accepts a request if fewer than `requests` other requests were counted in the interval that ends with it. */
 export function slidingWindow(requests: number, intervalMs: number): ServiceWindow {
   let counted: number[] = [];
   return (time) => {
@@ -11,7 +11,7 @@ export function slidingWindow(requests: number, intervalMs: number): ServiceWind
   };
 }
 
-/** Counts from nought at the beginning of each interval. */
+/** Starts to count at 0 at the beginning of each interval. */
 export function fixedWindow(requests: number, intervalMs: number, phaseMs: number): ServiceWindow {
   let window = Number.NaN;
   let counted = 0;
@@ -32,12 +32,12 @@ export function tokenBucket(requests: number, intervalMs: number): ServiceWindow
     if (!Number.isNaN(last)) tokens = Math.min(requests, tokens + ((time - last) * requests) / intervalMs);
     last = time;
     tokens -= 1;
-    // Rounding of the sums above is not the limiter's fault.
+    // Tolerates rounding errors of the sums above.
     return tokens >= -1e-6;
   };
 }
 
-/** The most requests that any interval of this length holds. */
+/** Returns the most requests that are within any interval of this length. */
 export function mostInAnyWindow(times: readonly number[], intervalMs: number): number {
   const sorted = [...times].sort((a, b) => a - b);
   let most = 0;

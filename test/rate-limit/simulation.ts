@@ -3,50 +3,50 @@ import { type RateLimitOptions, rateLimitSettings } from "../../src/client/limit
 import { type RateLimiter, type SlotRequest, SlotTooLate } from "../../src/client/limiter/rate-limiter.js";
 import type { VirtualTime } from "./virtual-time.js";
 
-/** One call as it comes, and what becomes of its request. */
+/** A call, and what happens to its request. */
 export interface SimulatedCall {
-  /** When it comes, in ms from the beginning. */
+  /** The time at which the call arrives, in ms from the beginning. */
   at: number;
   priority: SlotRequest["priority"];
-  /** How long the service takes. */
+  /** The time that the service takes to respond, in ms. */
   latencyMs: number;
-  /** At which part of that time the service counts the request. */
+  /** When the service counts the request, as a share of that time, from 0 to 1. */
   countedAt: number;
-  /** `unsent`: no connection. `refused`: a 429, after which the call comes back once. */
+  /** `unsent`: there is no connection. `refused`: a 429, after which the call queues once more. */
   outcome: "completed" | "unsent" | "refused";
-  /** The pause that a 429 makes. */
+  /** The pause after a 429, in ms. */
   pauseMs: number;
   abortedAfterMs?: number | undefined;
   totalTimeoutMs?: number | undefined;
 }
 
-/** What became of a call. */
+/** The result of a call. */
 export interface SimulatedResult {
   call: SimulatedCall;
   arrivedAt: number;
-  /** When each of its requests was sent. */
+  /** The times at which its requests were sent. */
   sentAt: number[];
   endedAt: number;
   end: "completed" | "unsent" | "aborted" | "out-of-time";
 }
 
-/** How often the state is looked at meanwhile, and until when. */
+/** The interval at which the state of the limiter is checked, and the time of the last check, in ms. */
 export const LOOK_MS = 23;
 const LAST_LOOK_MS = 5_000;
 
 const URGENCY: SlotRequest["priority"][] = ["token", "high", "normal", "low"];
 
-/** Sends calls through a limiter to a service that exists only in virtual time, and watches the limiter's promises. */
+/** Sends calls through a limiter to a service in virtual time, and checks whether the limiter keeps its promises. */
 export class Simulation {
-  /** When the service counted each request, and whether it was a page. */
+  /** The time at which the service counted each request, and whether it was a page. */
   readonly counted: { time: number; isPage: boolean }[] = [];
   readonly results: SimulatedResult[] = [];
-  /** Promises that were broken. */
+  /** The promises of the limiter that were broken. */
   readonly broken: string[] = [];
   readonly #waiting = new Map<number, { call: SimulatedCall; signal: AbortSignal; order: number }>();
   #inFlight = 0;
   #pausedUntil = Number.NEGATIVE_INFINITY;
-  /** The request that goes before the rest after a pause. */
+  /** The probe, which must end after a pause before other requests are sent. */
   #probe: "due" | SimulatedCall | undefined;
   #ids = 0;
   #arrivals = 0;
@@ -57,14 +57,14 @@ export class Simulation {
     readonly options: RateLimitOptions,
   ) {}
 
-  /** Runs all calls to their end, and looks at the state meanwhile. */
+  /** Runs all calls to their end, and checks the state of the limiter meanwhile. */
   async run(calls: readonly SimulatedCall[], lookMs: number): Promise<void> {
     const startedAt = this.time.now();
     const settled: Promise<void>[] = [];
     for (const call of calls) {
       this.time.at(startedAt + call.at, () => settled.push(this.#run(call)));
     }
-    // Reading the state must change nothing for waiting calls.
+    // Reading the state must not affect waiting calls.
     for (let ms = lookMs; ms < LAST_LOOK_MS; ms += lookMs) this.time.at(startedAt + ms, () => this.#look());
     await this.time.run();
     const stuck = this.#waiting.size;
@@ -107,7 +107,7 @@ export class Simulation {
     }
   }
 
-  /** One attempt; returns whether the call has to queue again. */
+  /** Makes one attempt. Returns whether the call has to queue again. */
   async #attempt(call: SimulatedCall, signal: AbortSignal, endsAt: number, result: SimulatedResult): Promise<boolean> {
     const slot = await this.#slot(call, signal, endsAt);
     this.#noteStart(call);
@@ -139,7 +139,7 @@ export class Simulation {
       }
     }
     slot.end(true);
-    // Twice is once: a slot must not come back two times.
+    // Further calls must have no effect: a slot must not be returned twice.
     slot.end(true);
     slot.end(false);
     signal.throwIfAborted();
@@ -163,7 +163,7 @@ export class Simulation {
   }
 
   async #noteGrant(call: SimulatedCall, order: number, queuedAt: number): Promise<void> {
-    // A bulk call that has waited for an interval counts as a single one.
+    // A page that has waited for an interval counts as a single call, so it may pass others.
     const isPromoted = call.priority === "low" && this.time.now() - queuedAt >= (this.options.intervalMs ?? 60_000);
     if (isPromoted) return;
     const rank = URGENCY.indexOf(call.priority);
@@ -175,7 +175,7 @@ export class Simulation {
       if (otherRank < rank)
         passed.push({ id, signal, broken: `a ${other.priority} call was passed by a ${call.priority} one` });
     }
-    // Others were granted a slot at the same moment: they have left by then.
+    // Waits until calls that were granted a slot at the same moment have left the queue.
     for (let turn = 0; turn < 8; turn += 1) await Promise.resolve();
     for (const { id, signal, broken } of passed) if (!signal.aborted && this.#waiting.has(id)) this.broken.push(broken);
   }
@@ -189,7 +189,7 @@ export class Simulation {
   }
 }
 
-/** Limits of any size, all of them written out. */
+/** Generates limits, with all options set. */
 export const anyLimits = () =>
   fc
     .record({
@@ -206,7 +206,7 @@ export const anyLimits = () =>
 const sometimes = <T>(value: fc.Arbitrary<T>) =>
   fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: value });
 
-/** Calls that come in bursts and one by one, of every kind and fate; steady ones all end well. */
+/** Generates calls in bursts and one by one, with all priorities and outcomes. If `areSteady`, all calls succeed. */
 export function anyCalls({ areSteady = false } = {}): fc.Arbitrary<SimulatedCall[]> {
   const fates: SimulatedCall["outcome"][] = ["completed", "completed", "completed", "completed", "unsent", "refused"];
   const limit = (min: number) => (areSteady ? fc.constant(undefined) : sometimes(fc.integer({ min, max: 3_000 })));

@@ -7,7 +7,7 @@ interface Timer {
   callback: () => void;
 }
 
-/** Captured before any test puts something in its place. */
+/** The real functions, captured before a test replaces them. */
 const real = {
   setImmediate: globalThis.setImmediate,
   setTimeout: globalThis.setTimeout,
@@ -16,15 +16,15 @@ const real = {
 };
 
 /**
- * Time that only goes on when nothing else is left to do: it jumps from timer to timer, so that hours pass in an
- * instant and every run with the same numbers is the same. Timers may be made to fire early or late, as real ones do.
+ * Virtual time, which jumps to the next timer when nothing else is left to do. Hours pass in an instant, and runs with the same
+ * numbers are identical. Timers can be made to fire early or late, like real timers.
  */
 export class VirtualTime {
   #now: number;
   #ids = 0;
   #timers: Timer[] = [];
 
-  /** `jitter` returns by how many ms the timer that is due at `time` fires late, or early if negative. */
+  /** `jitter` returns how late a timer that is due at `time` fires, in ms. A negative value means that it fires early. */
   constructor(
     readonly jitter: (time: number) => number = () => 0,
     startAt = 1_000,
@@ -41,8 +41,8 @@ export class VirtualTime {
   }
 
   /**
-   * Puts this time in the place of the real one for what the calling test does, until `vi.unstubAllGlobals()`. A limiter
-   * of an earlier file that still looks for its Redis would never let it end.
+   * Replaces real time by this time until `vi.unstubAllGlobals()`, but only for what the calling test does. Otherwise, a limiter
+   * of an earlier test file that still tries to reach its Redis would set timers for ever.
    */
   install(): this {
     const isOwn = enterOwnContext();
@@ -65,7 +65,7 @@ export class VirtualTime {
     return new Promise((resolve) => this.at(this.#now + ms, resolve));
   }
 
-  /** Runs until no timer is left, or until the given time. */
+  /** Lets time pass until no timer is left, or until the given time. */
   async run(until = Number.POSITIVE_INFINITY): Promise<void> {
     await settled();
     for (let next = this.#timers[0]; next && next.time <= until; next = this.#timers[0]) {
@@ -79,7 +79,7 @@ export class VirtualTime {
 
   #set(callback: () => void, delayMs: number): number {
     const id = ++this.#ids;
-    // Node rounds up to 1 ms and never fires more than 1 ms early.
+    // Node.js rounds delays up to 1 ms, and never fires more than 1 ms early.
     const due = this.#now + Math.max(1, delayMs);
     this.#insert({ id, time: Math.max(this.#now + 0.01, due + this.jitter(due)), callback });
     return id;
@@ -91,7 +91,7 @@ export class VirtualTime {
   }
 }
 
-/** All that was due without time passing has been done. */
+/** Resolves when everything has run that waits for no timer. */
 function settled(): Promise<void> {
   return new Promise((resolve) => real.setImmediate(resolve));
 }
