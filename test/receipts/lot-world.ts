@@ -1,31 +1,31 @@
 import { type ClientOptions, InventoryClient, type Lot } from "../../src/index.js";
 import { newItem, newLot } from "../support/records.js";
 
-/** A lot of the world. `modified` is not listed. */
+/** A lot of the world. The service does not show `modified`. */
 export interface WorldLot extends Lot {
   modified: number;
 }
 
 type Column = keyof WorldLot;
 
-/** How the service orders a list: by these columns, one after the other, then by chance if ties are unstable. */
+/** The order of a list: by these columns, one after the other. If it is unstable, equal records are in random order. */
 export interface ListOrder {
   columns: readonly [column: Column, direction: 1 | -1][];
   isUnstable: boolean;
 }
 
-/** What the document leaves open, and what goes wrong. */
+/** How the service behaves where the document leaves it open, and where it does not follow the document. */
 export interface WorldForm {
   /** The order without `sort`. */
   own: ListOrder;
-  /** Columns by which the service sorts before the one that is asked for. */
+  /** Columns by which the service sorts before it sorts by the requested column. */
   before: ListOrder["columns"];
-  /** Columns that it sorts by at all. */
+  /** The columns by which the service can sort. */
   sortable: readonly string[];
-  /** Whether the direction is applied to all columns, to the one that is asked for, or to none. */
+  /** Whether the direction applies to all columns, to the requested column, or to none. */
   direction: "all" | "asked" | "ignored";
   pageSize: number;
-  /** What becomes of the envelope. */
+  /** Returns fields that replace those of the page. */
   envelope(page: { value: Lot[]; totalCount: number; hasMore: boolean; page: number }): object;
   /** How a date is shown. */
   date(time: number): string;
@@ -33,18 +33,18 @@ export interface WorldForm {
   spell(sku: string): string;
   /** The warehouses that the client sees. */
   scope: readonly number[];
-  /** What happens before a page of lots is cut. */
+  /** Called before a page of lots is cut, to change the lots. */
   meanwhile(): void;
 }
 
 const DAY_MS = 86_400_000;
 
-/** A service whose lists of lots may be ordered, cut and counted in any way. It counts how often each receipt was booked. */
+/** A service whose lists of lots may be ordered, cut and counted in any way. It records how often each receipt was booked. */
 export class LotWorld {
   readonly lots: WorldLot[] = [];
-  /** How often each remark was received. */
+  /** How often a receipt with each remark was booked. */
   readonly booked = new Map<string, number>();
-  /** The next receipts: lost before or after they are applied, or answered. */
+  /** What happens to the next receipts: they are lost before or after they are applied, or answered. */
   fate: ("lost" | "applied and lost" | "answered")[] = [];
   /** Called with the lot of each receipt. */
   onBooked: (lot: WorldLot) => void = () => {};
@@ -65,7 +65,7 @@ export class LotWorld {
     return lot;
   }
 
-  /** Lots of all items, warehouses and states, in the order of their numbers. */
+  /** Adds lots of all items, warehouses and states, in the order of their numbers. */
   fill(count: number): void {
     const { random } = this;
     for (let index = 0; index < count; index += 1) {

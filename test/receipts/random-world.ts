@@ -16,10 +16,10 @@ const COLUMNS = [
   "modified",
 ] as const;
 
-/** Not in the order of their part numbers. */
+/** SKUs in another order than their part numbers. */
 export const RECEIVED_ITEMS = Array.from({ length: 12 }, (_, index) => `SKU-${(index * 7) % 12}`);
 
-/** The item that is never received in an orderly world: another new lot of the same item is for a person to decide. */
+/** In an orderly world, others receive only this item: another new lot of the looked-up item would make the outcome ambiguous. */
 const NOBODYS = "SKU-OTHER";
 
 const isoDate = (time: number) => new Date(time).toISOString();
@@ -32,7 +32,7 @@ const RECENT: ListOrder = {
   isUnstable: false,
 };
 
-/** A service as the document describes it. */
+/** Returns the behaviour of a service that follows the document. */
 function orderlyForm(random: Random): WorldForm {
   return {
     own: pick(random, [RECENT, { columns: [["recNo", -1]], isUnstable: false }]),
@@ -48,14 +48,14 @@ function orderlyForm(random: Random): WorldForm {
   };
 }
 
-/** Whatever the document does not exclude, and a few things that it does. */
+/** Returns any behaviour that the document does not exclude, and some that it excludes. */
 function anyForm(random: Random): WorldForm {
   const column = (): ListOrder["columns"][number] => [pick(random, COLUMNS), random() < 0.5 ? 1 : -1];
   const first = column();
   const ownColumns = pick(random, [RECENT.columns, [column()], [column(), column()], [first, ...RECENT.columns]]);
   return {
     own: { columns: ownColumns, isUnstable: random() < 0.15 },
-    // Often the same column as without `sort`.
+    // Often the first column of the order without `sort`.
     before: pick(random, [[], [column()], [first], [first]]),
     sortable: pick(random, [COLUMNS, COLUMNS, COLUMNS, ["recNo"], ["partNo"], ["shortID"], []]),
     direction: pick(random, ["all", "asked", "asked", "asked", "ignored"]),
@@ -94,7 +94,7 @@ export const pick = <T>(random: Random, values: readonly T[]): T => {
   return value;
 };
 
-/** What people do in a warehouse. A lot stays listed, and its text stays readable. */
+/** Returns the changes that people make in a warehouse. No change makes a lot or its text disappear. */
 function changes(world: LotWorld, random: Random, isOrderly: boolean): (() => void)[] {
   const any = () => pick(random, world.lots);
   const remove = (lot: WorldLot) => void world.lots.splice(world.lots.indexOf(lot), 1);
@@ -102,7 +102,7 @@ function changes(world: LotWorld, random: Random, isOrderly: boolean): (() => vo
   return [
     () =>
       void world.add({ shortID: isOrderly ? NOBODYS : pick(random, world.items), remark: `other ${world.lastRecNo}` }),
-    // A move into a new number keeps the date.
+    // A move gives a lot a new number, and keeps its date.
     () => {
       const lot = any();
       if (!isVisible(lot)) return;
@@ -116,7 +116,7 @@ function changes(world: LotWorld, random: Random, isOrderly: boolean): (() => vo
     },
     () => Object.assign(any(), { shipped: isoDate(Date.now()), active: false, modified: Date.now() }),
     () => Object.assign(any(), { hold: random() < 0.5, modified: Date.now() }),
-    // Two lots of one item become the older one.
+    // Two lots of one item are merged into the older lot.
     () => {
       const [one, other] = [any(), any()].sort((first, second) => first.recNo - second.recNo);
       if (!one || !other || one === other || one.partNo !== other.partNo || !isVisible(one)) return;
@@ -128,7 +128,7 @@ function changes(world: LotWorld, random: Random, isOrderly: boolean): (() => vo
   ];
 }
 
-/** How often something changes: never, or by chance before each page. */
+/** Whether the service follows the document and others only receive, and the number of lots at the beginning. */
 export interface WorldOptions {
   isOrderly: boolean;
   lots: number;
@@ -139,7 +139,7 @@ export function randomWorld(random: Random, { isOrderly, lots }: WorldOptions): 
   const world = new LotWorld(form, [...RECEIVED_ITEMS, NOBODYS], random);
   world.fill(lots);
   const share = pick(random, [0, 0, 0.2, 1]);
-  // In an orderly world others only receive: what a person has merged or moved is for a person to decide.
+  // In an orderly world, others only receive, because a merged or moved lot would make an outcome ambiguous.
   const possible = changes(world, random, isOrderly).slice(0, isOrderly ? 1 : undefined);
   form.meanwhile = () => {
     if (random() < share) pick(random, possible)();

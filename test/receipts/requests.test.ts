@@ -8,7 +8,7 @@ import { RECEIVED_ITEMS, randomWorld } from "./random-world.js";
 
 const file = ownFolder();
 
-/** An orderly service with 20 000 lots, and the requests that it has got. */
+/** Creates an orderly service with 20 000 lots, and records the requests that it receives. */
 function largeWorld(): { world: LotWorld; requests: URL[]; fetch: LotWorld["fetch"] } {
   const random = createRandom(8);
   const { form } = randomWorld(random, { isOrderly: true, lots: 0 });
@@ -43,7 +43,7 @@ it("look-ups that are due together share their views, and cost at most eight req
   const recent = requests.filter(
     ({ pathname, searchParams }) => pathname.endsWith("/Inventory") && !searchParams.has("sort"),
   );
-  // Those of the first reading, those that end the look-ups, and the page that proves the order of part numbers.
+  // The pages of the first reading, the pages that end the look-ups, and the page that proves the order by part number.
   expect(recent.length).toBeLessThanOrEqual(6);
   expect(requests.length / errors.length).toBeLessThanOrEqual(8);
 });

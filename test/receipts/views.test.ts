@@ -16,14 +16,14 @@ interface Given {
   own?: Order;
   /** The order with `sort=recNo&direction=ASC`. */
   numbered?: Order;
-  /** Before each page. */
+  /** Changes the lots before a page is cut. */
   change?: (lots: Lot[], page: number) => void;
   envelope?: object;
 }
 
 const PAGE_SIZE = 10;
 
-/** What both views of these lots show above a number. */
+/** Reads both views of these lots above a number. Returns what they show, and the number of pages. */
 async function decodedTextsOf(
   { lots, own = mostRecentFirst, numbered = byRecNo, change, envelope }: Given,
   above: number,
@@ -63,7 +63,7 @@ describe("two views of the lots above a number", () => {
   it("are one request each if there are none, once the order by number is proved", async () => {
     const views = await decodedTextsOf({ lots: manyLots(200) }, 200);
     expect(views).toMatchObject({ isComplete: true });
-    // The proof of the order takes five pages more.
+    // Proving the order takes five more pages.
     expect(views.pages).toBe(7);
   });
 

@@ -8,7 +8,7 @@ import { pick, RECEIVED_ITEMS, randomWorld } from "./random-world.js";
 
 const file = ownFolder();
 
-/** Runs worlds side by side: they mostly wait. */
+/** Runs `run` for each seed, 25 at a time, because the worlds mostly wait. */
 async function inWorlds(count: number, run: (seed: number) => Promise<void>): Promise<void> {
   const seeds = Array.from({ length: count }, (_, index) => index + 1);
   await Promise.all(
