@@ -14,7 +14,7 @@ const server = await findRedis();
 afterAll(() => server?.close());
 const url = server?.url ?? "";
 
-/** Limiters of several processes. */
+/** Creates limiters that share a key, each with its own connection, as in several processes. */
 const limitersOf = (count: number, options: Parameters<typeof limiterAt>[1]) => {
   const key = newKey();
   return Array.from({ length: count }, () => limiterAt(url, { key, ...options })) as [
@@ -24,7 +24,7 @@ const limitersOf = (count: number, options: Parameters<typeof limiterAt>[1]) => 
   ];
 };
 
-/** Resolves when Redis knows of a pause. */
+/** Resolves when a pause is stored in Redis. */
 async function pauseStored(key: string): Promise<void> {
   const redis = connect(url);
   while (Number(await redis.hget(`{stocklot:${key}}:window`, "pausedUntil")) === 0) await sleep(10);
@@ -77,7 +77,7 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
     const [first, second] = limitersOf(2, { requests: 5, intervalMs: 5_000, reserved: 2 });
     await Promise.all(Array.from({ length: 3 }, () => ask(first, { priority: "low" })));
     const low = ask(second, { priority: "low" });
-    // The first one comes while Redis is asked for the other. None may wait for what the other has to wait for.
+    // This call arrives while the slot for `low` is requested from Redis. It must not wait for the slot that `low` waits for.
     await ask(second, { priority: "high", maxWaitMs: 1_000 });
     expect(await isSettled(low)).toBe(false);
     expect(await isSettled(ask(second))).toBe(false);

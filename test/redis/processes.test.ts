@@ -13,20 +13,20 @@ const INTERVAL_MS = 2_000;
 const DURATION_MS = 5 * INTERVAL_MS;
 const WORKERS = 4;
 /**
- * 98 to 100 % on a machine that has time for them; a dozen processes beside other tests come too late for some slots. While
- * the machine lets a process stand still, it uses nothing: that is no loss of the limiter's. The bench measures the share (quota);
- * here it shows that all of them go on.
+ * The least share of the limit that must be used. On an idle machine it is 98 to 100 %. Beside other tests, processes get to run
+ * too late for some slots. Time in which a process stands still is added to the share, because the limiter does not cause it. The
+ * benchmark (quota) measures the share exactly. Here it shows that all processes go on.
  */
 const USED_SHARE = 0.65;
 
 interface Scene {
   /** Options of the worker with this number. */
   worker?(index: number): Partial<WorkerOptions>;
-  /** What happens meanwhile; `sleep` to the moments at which it does. */
+  /** Acts on the workers while they run. It sleeps until the moments at which something is to happen. */
   meanwhile?(workers: Worker[]): Promise<unknown>;
 }
 
-/** Four processes that want more than there is, for a while. */
+/** Runs four processes that want more slots than there are, and returns how they have used the limit. */
 async function play(redis: TestRedis | undefined, { worker, meanwhile }: Scene) {
   const service = await FaultServer.start();
   service.latencyMs = 20;
@@ -34,7 +34,7 @@ async function play(redis: TestRedis | undefined, { worker, meanwhile }: Scene) 
   const places = { redisUrl: redis?.url ?? "", baseUrl: service.baseUrl, key: newKey(), rateLimit };
   try {
     const workers = await startWorkers(WORKERS, places, worker);
-    // The first slots went to those that were ready first.
+    // The first interval does not count, because the workers that are ready first take its slots.
     await sleep(INTERVAL_MS);
     const from = performance.now();
     await Promise.all([sleep(DURATION_MS), meanwhile?.(workers)]);
@@ -66,7 +66,7 @@ describe.skipIf(!shared || !own).concurrent("four processes at the limit of one 
     expect(result.tokenRequests).toBe(1);
     expect(result.usedShare).toBeGreaterThanOrEqual(USED_SHARE);
     for (const report of result.reports) {
-      // Calls that wait when the client is closed reject with it; nothing else fails, and the process ends by itself.
+      // Calls that wait when the client is closed reject with this error. Nothing else fails, and the process ends by itself.
       expect(Object.keys(report?.failures ?? {})).toEqual(["ClientClosedError"]);
       expect(report?.exitCode).toBe(0);
     }
@@ -92,7 +92,7 @@ describe.skipIf(!shared || !own).concurrent("four processes at the limit of one 
     const result = await play(shared, { worker: (index) => (index === 0 ? { standsStillMs: 2 * INTERVAL_MS } : {}) });
     expect(result.mostInAWindow).toBeLessThanOrEqual(REQUESTS);
     expect(result.ofEach[0]).toBeGreaterThan(0);
-    // Its calls get other slots: none of them fails.
+    // The calls of the suspended process get other slots, so that none fails.
     expect(Object.keys(result.reports[0]?.failures ?? {})).toEqual(["ClientClosedError"]);
   });
 

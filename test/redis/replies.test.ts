@@ -14,7 +14,7 @@ const server = await findOwnRedis();
 const url = server?.url ?? "";
 afterAll(() => server?.close());
 
-/** The command of the guide, with a password. */
+/** Returns the command of the guide that creates a Redis user, with a password filled in. */
 function commandOfTheGuide(): string[] {
   const guide = readFileSync(join(ROOT, "docs/operating.md"), "utf8");
   const [, command = ""] = /```text\n(ACL SETUSER [^`]*)```/.exec(guide) ?? [];
@@ -52,7 +52,7 @@ describe.skipIf(!server)("Redis with an ACL", () => {
       tokenStore: createRedisTokenStore({ redis, key }),
     });
     await client.items.get("BOLT-M8");
-    // A pause, slots that are reported, a token that is refused, and the lock of the token.
+    // These calls use all commands: for pauses, for reporting slots, for a refused token, and for the lock of the token.
     sandbox.addFault({ path: "/Item", times: 1, fault: 429 });
     await client.items.get("BOLT-M8");
     sandbox.addFault({ path: "/Item", times: 1, fault: 401 });
@@ -111,7 +111,7 @@ describe.skipIf(!server)("Redis with an ACL", () => {
   });
 });
 
-/** A real Redis whose clock is set: the script reads it with an offset. */
+/** Wraps a real Redis so that its clock can be set: an offset is added where the script reads the time. */
 function clockOf(redis: Redis) {
   const clock = { offsetS: 0 };
   const shifted = {
@@ -164,7 +164,7 @@ describe.skipIf(!server)("when Redis' clock is set", () => {
       const inWindow = times.filter((time) => time >= from && time < from + INTERVAL_MS - 20);
       expect(inWindow.length).toBeLessThanOrEqual(most);
     }
-    // It goes on.
+    // The limiter still grants slots.
     expect(times.length).toBeGreaterThan(LIMIT);
   });
 });

@@ -11,7 +11,7 @@ import { turnsOf } from "../support/loop-time.js";
 import { ask, connect, limiterAt, newKey, sleep } from "./support/limiters.js";
 import { findOwnRedis } from "./support/redis-server.js";
 
-/** Each test that stops its server needs one of its own. */
+/** Private servers, one for each test that stops or changes its server. */
 const servers = await Promise.all(Array.from({ length: 4 }, () => findOwnRedis()));
 afterAll(() => Promise.all(servers.map((server) => server?.close())));
 const isMissing = servers.includes(undefined);
@@ -198,7 +198,7 @@ describe.skipIf(isMissing).concurrent("while Redis is away", () => {
     await sleep(8_000);
     isOver = true;
     await Promise.all(callers);
-    // A slot whose grant was lost is free again when that is reported, or two minutes later.
+    // If the reply with a slot was lost, the slot becomes free when the limiter reports it, or after two minutes.
     expect(times.length).toBeGreaterThan(requests / 2);
     expect(mostInAnyWindow(times, intervalMs)).toBeLessThanOrEqual(requests);
   });

@@ -105,7 +105,7 @@ describe.skipIf(!server).concurrent("a token store in Redis", () => {
         new InventoryClient({
           baseUrl: service.baseUrl,
           clientId: "a client",
-          // Rotated at each token request: the token in Redis does not depend on it.
+          // The secret changes at each token request. The token in Redis does not depend on it.
           clientSecret: () => `a-secret-of-the-tests-${service.tokenRequests}`,
           rateLimit: false,
           tokenStore: storeOf(key),
@@ -134,7 +134,7 @@ describe.skipIf(!server)("clients that share a key by mistake", () => {
     const service = await FaultServer.start();
     const [key, redis] = [newKey(), connect(url)];
     const { warnings, logger } = warningLog();
-    /** The token of a call by a new client, after it was stored. */
+    /** Makes a call with a new client. Returns the token of the call, once it is stored. */
     const tokenOf = async ({ clientId = "one", version = "v1" } = {}) => {
       const [stored, requested] = [await redis.hget(`{stocklot:${key}}:token`, "token"), service.tokenRequests];
       const client = new InventoryClient({

@@ -11,10 +11,10 @@ afterAll(() => {
   for (const redis of clients.splice(0)) redis.disconnect();
 });
 
-/** A name that no other test uses. */
+/** Returns a key that no other test uses. */
 export const newKey = () => `test ${randomUUID()}`;
 
-/** A client as a user would make it; it is disconnected after the tests. */
+/** Creates a Redis client as a user would. It is disconnected after the tests. */
 export function connect(url: string, options: RedisOptions = {}): Redis {
   const redis = new Redis(url, options);
   redis.on("error", () => {});
@@ -22,7 +22,7 @@ export function connect(url: string, options: RedisOptions = {}): Redis {
   return redis;
 }
 
-/** A limiter with a connection of its own, as a process has. */
+/** Creates a limiter with its own connection, as in a separate process. */
 export function limiterAt(url: string, options: Omit<RedisRateLimiterOptions, "redis">): RateLimiter {
   return createRedisRateLimiter({ redis: connect(url), reserved: 0, ...options });
 }
@@ -37,14 +37,14 @@ export const ask = (limiter: RateLimiter, request: Partial<SlotRequest> = {}): P
 
 export const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
-/** How long the promise took, in ms. */
+/** Returns how long the promise takes to settle, in ms. */
 export async function duration(promise: Promise<unknown>): Promise<number> {
   const startedAt = performance.now();
   await promise.catch(() => {});
   return performance.now() - startedAt;
 }
 
-/** Whether there is a result within a time in which there would be one if nothing had to be waited for. */
+/** Whether the promise settles within a time that is long enough if it does not have to wait for a slot. */
 export async function isSettled(promise: Promise<unknown>, withinMs = 150): Promise<boolean> {
   return Promise.race([
     promise.then(

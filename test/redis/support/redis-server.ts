@@ -1,34 +1,34 @@
 import { missingProgramReason, ServerProgram } from "../../connection/support/server-program.js";
 import { freePort } from "../../support/free-port.js";
 
-/** A Redis server to test with: one that runs already, or one of our own, which tests may stop and start again. */
+/** A Redis server to test with: a server that was already running, or a private one, which tests may stop and start again. */
 export interface TestRedis {
   readonly url: string;
-  /** What a test may do to a server of our own, which keeps no data when it is stopped; `undefined` for one that was given. */
+  /** Controls a private server, which loses its data when it is stopped. `undefined` for a server that was already running. */
   readonly control: RedisControl | undefined;
-  /** Stops a server of our own. */
+  /** Stops a private server. */
   close(): Promise<void>;
 }
 
 export interface RedisControl {
   stop(): Promise<void>;
   start(): Promise<void>;
-  /** Stops responding, as an overloaded or cut-off server does; `SIGCONT` resumes it. */
+  /** Sends a signal. After `SIGSTOP`, the server does not respond, like an overloaded server; `SIGCONT` resumes it. */
   signal(name: "SIGSTOP" | "SIGCONT"): void;
 }
 
 /**
- * The server that `STOCKLOT_TEST_REDIS_URL` names. Otherwise, in `npm run test:all`, `redis-server` from the PATH on a free
- * port, which is installed first if that needs no password. Otherwise `undefined`, and one line on the console says why.
+ * Returns the server that `STOCKLOT_TEST_REDIS_URL` names. If it is not set, `npm run test:all` starts a private server. Redis
+ * is installed first if that is necessary and needs no password. If there is no server, returns `undefined` and prints why.
  *
- * @throws Error if there is none and `STOCKLOT_REQUIRE_REDIS=1`.
+ * @throws Error if there is no server and `STOCKLOT_REQUIRE_REDIS=1`.
  */
 export async function findRedis(): Promise<TestRedis | undefined> {
   const url = process.env.STOCKLOT_TEST_REDIS_URL;
   return url ? { url, control: undefined, close: async () => {} } : findOwnRedis();
 }
 
-/** The same, but always a server of our own: for tests that stop it. */
+/** Starts a private server, for tests that stop it. Returns `undefined` and prints why if Redis is not installed. */
 export async function findOwnRedis(): Promise<TestRedis | undefined> {
   const reason = missingProgramReason("redis-server");
   if (!reason) return startServer();

@@ -1,4 +1,4 @@
-/** A process of its own that keeps its client as busy as the limit allows, until it receives a message to stop. */
+/** Program of a worker. It makes as many calls as the limit allows, until it receives a message. */
 import { Redis } from "ioredis";
 import { InventoryClient } from "stocklot";
 import { createRedisRateLimiter, createRedisTokenStore } from "stocklot/redis";
@@ -9,14 +9,14 @@ const { name, redisUrl, baseUrl, key, rateLimit, callers, skewMs, standsStillMs 
   process.argv[2] ?? "{}",
 );
 
-// A machine whose clock is wrong.
+// Sets the wall clock wrong.
 const trueNow = Date.now;
 Date.now = () => trueNow() + skewMs;
 
 const redis = new Redis(redisUrl);
 redis.on("error", () => {});
 const agent = new Agent();
-/** Between being granted a slot and sending the request, as any process may be stopped. */
+/** Stands still between the grant of a slot and the sending of its request, where any process may be suspended. */
 const dispatcher = Object.assign(Object.create(agent), {
   dispatch(...request: Parameters<Agent["dispatch"]>) {
     standStillOnce();
@@ -25,18 +25,18 @@ const dispatcher = Object.assign(Object.create(agent), {
 });
 const client = new InventoryClient({
   baseUrl,
-  // One account: processes of several do not share a token.
+  // All workers use one account, because a token is shared only within an account.
   clientId: "a client",
   clientSecret: "a-secret-of-the-tests",
   rateLimiter: createRedisRateLimiter({ redis, key, ...rateLimit }),
   tokenStore: createRedisTokenStore({ redis, key }),
   dispatcher,
-  // A slot that has expired counts as a failure, after which the call takes another one.
+  // If a slot has expired, the attempt fails, and the retry takes another slot.
   retry: { maxRetries: standsStillMs === 0 ? 0 : 3, rateLimitDelayMs: [1_000, 1_200] },
 });
 
 let hasStoodStill = standsStillMs === 0;
-/** After some responses, so that it holds its part of the limit then. */
+/** Blocks the process once. It has received some responses by then, so that it holds its share of the slots. */
 function standStillOnce(): void {
   if (hasStoodStill || report.responses < callers) return;
   hasStoodStill = true;
@@ -62,7 +62,7 @@ async function caller(): Promise<void> {
     } catch (error) {
       const kind = error instanceof Error ? error.name : String(error);
       report.failures[kind] = (report.failures[kind] ?? 0) + 1;
-      // A call that is refused at once must not be repeated without a wait.
+      // Waits, because a call that fails at once would otherwise be repeated without a pause.
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }

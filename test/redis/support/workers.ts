@@ -8,26 +8,26 @@ export interface WorkerOptions {
   baseUrl: string;
   key: string;
   rateLimit: RateLimitOptions;
-  /** Calls that it makes at the same time. */
+  /** The number of calls at the same time. */
   callers: number;
-  /** How far its wall clock is ahead. */
+  /** How far the wall clock of the worker is ahead, in ms. */
   skewMs: number;
-  /** It stands still for this long once, when a slot was granted and its request was not sent yet, in ms. */
+  /** How long the worker stands still once, between the grant of a slot and the sending of its request, in ms. */
   standsStillMs: number;
 }
 
 export interface WorkerReport {
   responses: number;
-  /** How often calls failed, by the name of the error. */
+  /** The number of failed calls, by the name of the error. */
   failures: Record<string, number>;
-  /** For how long the machine did not let it run. */
+  /** For how long the machine did not let the worker run, in ms. */
   stoodStillMs: number;
   exitCode: number | null;
 }
 
 const program = await builtProgram(new URL("./worker.ts", import.meta.url));
 
-/** A process that calls the service. */
+/** A worker process, as the test sees it. */
 export class Worker {
   readonly ready: Promise<void>;
   readonly #process: ChildProcess;
@@ -56,7 +56,7 @@ export class Worker {
     this.#process.kill(name);
   }
 
-  /** Lets it end by itself and returns its report; a killed process has none. */
+  /** Lets the process end by itself, and returns its report. A killed process has no report. */
   async stop(): Promise<WorkerReport | undefined> {
     if (this.#process.connected) this.#process.send("stop");
     const exitCode = await this.#exited;
