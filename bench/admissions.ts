@@ -5,7 +5,7 @@ export interface Limit {
   window: "sliding" | "fixed";
 }
 
-/** Admits requests until the window is full, and records them. Refused requests do not count. */
+/** Admits requests until the window is full, and records the admitted requests. Refused requests do not count. */
 export class Admissions {
   readonly admitted: number[] = [];
   refused = 0;
@@ -34,7 +34,7 @@ export class Admissions {
     return true;
   }
 
-  /** Most requests that were admitted within any interval. */
+  /** The most requests that were admitted within any interval. */
   get mostPerInterval(): number {
     const { intervalMs = 0 } = this.#limit ?? {};
     let first = 0;

@@ -1,11 +1,11 @@
 import type { BarChart, LineChart, Results } from "./results.js";
 
-/** Where nothing else decides the width. Positions are in percent of it, so that a page can stretch a chart. */
+/** The width of a chart, unless a page stretches it: positions are in percent of the width. */
 const WIDTH = 400;
-/** The name of a bar stands above it, so that names of any length fit. */
+/** The height of a bar with its name. The name is above the bar, so that names of any length fit. */
 const ROW = 36;
 const BAR = 12;
-/** The longest bar, in percent: its figure stands next to it. */
+/** The length of the longest bar, in percent. The rest is for its figure, which is next to the bar. */
 const LONGEST_BAR = 84;
 const PLOT_HEIGHT = 150;
 const PLOT_LEFT = 10;
@@ -16,7 +16,7 @@ interface Drawing {
   body: string;
 }
 
-/** As in the style sheet of the site, which draws a chart in the colours of its page. */
+/** The same styles as in the style sheet of the site, which draws charts in the colours of a page. */
 const STYLES = `
   svg { color: #1f2328; } svg { --muted: #59636e; --own: #0969da; --other: #8c959f; --axis: #d1d9e0; }
   @media (prefers-color-scheme: dark) {
@@ -30,7 +30,7 @@ const STYLES = `
   .axis { stroke: var(--axis); } .spread { stroke: currentColor; }
 `;
 
-/** The chart of a section as a transparent SVG in the colours of the reader's scheme. */
+/** Returns the chart of a section as a transparent SVG, in the colours of the reader's colour scheme. */
 export function chartOf(chart: BarChart | LineChart, machine: Results["machine"]): string {
   const { height, body } = chart.kind === "bars" ? bars(chart) : lines(chart);
   const total = 44 + height + 34;
@@ -98,7 +98,7 @@ function lines({ lines }: LineChart): Drawing {
 const DASHES = ["none", "7 4", "2 3"];
 const dashes = (index: number) => DASHES[index % DASHES.length];
 
-/** The next of 1, 2, 5, 10, 20 and so on. */
+/** Rounds up to the next of 1, 2, 5, 10, 20 and so on. */
 function roundUp(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value));
   return power * ([1, 2, 5, 10].find((step) => step * power >= value) ?? 10);

@@ -1,15 +1,15 @@
-/** One of the compared clients, in a separate process: makes a burst of sequential calls for each message. */
+/** Process of one of the compared clients. It makes a burst of sequential calls for each message. */
 import { openHttpClient } from "./http-clients.js";
 
 export type Task = "item" | "page";
 
-/** Time of one call in µs: wall time, and CPU time of all threads of this process. */
+/** The time of one call in µs: wall time, and CPU time of all threads of this process. */
 export interface Cost {
   wall: number;
   cpu: number;
 }
 
-/** Calls before the measurement starts, since the process was idle during the turns of others. */
+/** The number of calls before each measurement, because the process was idle during the turns of other clients. */
 const WAKE_UP_CALLS = 10;
 const PAGES = 400;
 

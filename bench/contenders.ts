@@ -7,7 +7,7 @@ import type { Cost, Task } from "./contender.js";
 export interface MeasurementSize {
   rounds: number;
   calls: number;
-  /** V8 needs some thousand calls until all code is compiled. */
+  /** Warm-up calls. V8 needs some thousand calls until all code is compiled. */
   warmUp: number;
 }
 

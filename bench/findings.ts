@@ -1,17 +1,17 @@
-/** What a reader learns from each section, in the figures of the last run. The tables are in bench/README.md. */
+/** States the result of each section in sentences, with the figures of the last run. The tables are in bench/README.md. */
 import type { Cell, Section } from "./results.js";
 
 /** One sentence per line of the list. */
 type Findings = (section: Section) => readonly string[];
 
-/** The value of a check, by its position. */
+/** Returns the value of a check, by its position. */
 function checked({ title, checks }: Section, index = 0): number {
   const check = checks[index];
   if (!check) throw new Error(`no check ${index} of ${title}`);
   return check.value;
 }
 
-/** A cell without its quartiles and its unit, by the names that begin its row and by its column. */
+/** Returns a cell without its quartiles and its unit. `names` are the first cells of its row. */
 function cell({ title, columns, rows }: Section, names: readonly Cell[], column: string): string {
   const row = rows.find((cells) => names.every((name, index) => cells[index] === name));
   const found = row?.[columns.indexOf(column)];
@@ -24,14 +24,14 @@ function cell({ title, columns, rows }: Section, names: readonly Cell[], column:
 
 const inValue = (section: Section, name: string) => cell(section, [name], "value");
 
-/** The least and the most time of a call of other clients. */
+/** Returns the least and the most time that a call of the other clients takes. */
 function others(section: Section): string {
   const names = ["got", "ky", "axios", "openapi-fetch", "hey-api + zod"];
   const times = names.map((name) => Number(cell(section, [name], "wall")));
   return `${Math.min(...times).toFixed(1)}× to ${Math.max(...times).toFixed(1)}×`;
 }
 
-/** How much more time it takes, in percent. Below 0 is noise. */
+/** Returns how much more time a call takes, in percent. Values below 0 are noise, and become 0. */
 const percent = (section: Section, index = 0) => Math.max(0, 100 * (checked(section, index) - 1)).toFixed(0);
 
 export const FINDINGS: Readonly<Record<string, Findings>> = {
@@ -118,7 +118,7 @@ export const FINDINGS: Readonly<Record<string, Findings>> = {
   telemetry: (section) => [`Idle telemetry: ${percent(section)} % of a call, ${percent(section, 1)} % with an SDK.`],
 };
 
-/** The text of a section for readers. */
+/** Returns the text of a section for readers. */
 export function findingOf(name: string, section: Section): string {
   const findings = FINDINGS[name];
   if (!findings) throw new Error(`bench/findings.ts has no section ${name}`);

@@ -7,7 +7,7 @@ export const FLOOR = "undici.request";
 
 export const HTTP_CLIENTS = [FLOOR, OWN, ...Object.keys(httpPeers).filter((name) => name !== FLOOR)];
 
-/** Opens one of the compared clients; the process loads no other. */
+/** Opens one of the compared clients. The process loads no other client. */
 export async function openHttpClient(name: string, baseUrl: string): Promise<HttpPeer> {
   if (name === OWN) {
     const client = await openClient(baseUrl);

@@ -4,8 +4,8 @@ import { createServer, type Server, type Socket } from "node:net";
 export type Reply = (status: number, body: Buffer) => void;
 
 /**
- * An HTTP server that takes a fraction of the time of `node:http`, since its time is part of each client's result. It
- * supports only what the clients of the benchmark send: one request at a time per connection, bodies with `content-length`.
+ * Creates an HTTP server that takes a fraction of the time of `node:http`, because its time is part of each client's result.
+ * It supports only what the clients of the benchmark send: one request at a time per connection, bodies with `content-length`.
  */
 export function createMinimalServer(reply: (target: string, reply: Reply) => void): Server {
   return createServer({ noDelay: true }, (socket) => {
@@ -22,7 +22,7 @@ export function createMinimalServer(reply: (target: string, reply: Reply) => voi
   });
 }
 
-/** The target of the request, once it has arrived completely. */
+/** Returns the target of the request if the request has arrived completely. */
 function completeRequest(received: string): string | undefined {
   const headEnd = received.indexOf("\r\n\r\n");
   if (headEnd < 0) return undefined;

@@ -1,14 +1,14 @@
 import { setImmediate as turn } from "node:timers/promises";
 import type { Spread } from "./results.js";
 
-/** Collects garbage, so that only reachable objects are left. */
+/** Collects garbage, so that only reachable objects remain. */
 export async function collectGarbage(): Promise<void> {
   await turn();
   globalThis.gc?.();
   await turn();
 }
 
-/** Median and quartiles. */
+/** Returns the median and the quartiles. */
 export function spreadOf(values: readonly number[]): Spread {
   const sorted = [...values].sort((a, b) => a - b);
   const at = (share: number) => {

@@ -16,7 +16,7 @@ export async function prepare(): Promise<void> {
   }
   rmSync(BUILT_PACKAGE, { recursive: true, force: true });
   await build({ outDir: fileURLToPath(BUILT_PACKAGE), dts: false, silent: true });
-  // Without the imports of the package, #undici is not found, and requests are sent with fetch.
+  // Without the `imports` of the package, #undici would not be found, and the client would send requests with fetch.
   const { type, imports } = manifest;
   writeFileSync(new URL("package.json", BUILT_PACKAGE), JSON.stringify({ type, imports }));
 }

@@ -1,11 +1,11 @@
-/** One of the compared clients, in a separate process: profiles sequential calls, and sends the time per place. */
+/** Process of one of the compared clients. It profiles sequential calls, and sends the time that each place takes. */
 import { readFileSync } from "node:fs";
 import { type Profiler, type Runtime, Session } from "node:inspector/promises";
 import type { Task } from "./contender.js";
 import { openHttpClient } from "./http-clients.js";
 import { BUILT_PACKAGE } from "./paths.js";
 
-/** µs of the main thread that one call takes, by place. */
+/** The time of the main thread that one call takes, in µs, by place in the code. */
 export type TimeByPlace = Record<string, number>;
 
 const INTERVAL_MICROS = 200;
@@ -43,30 +43,30 @@ function timeByPlaceOf({ nodes, samples = [], timeDeltas = [] }: Profiler.Profil
   return micros;
 }
 
-/** The place of a function; `undefined` while the process is idle. */
+/** Returns the place of a function, or `undefined` while the process is idle. */
 function placeOf({ functionName, url, lineNumber }: Runtime.CallFrame): string | undefined {
   if (functionName === "(idle)") return undefined;
   if (functionName === "(garbage collector)") return "garbage collection";
   if (functionName === "writeLatin1String" || functionName === "writeUtf8String") return "writing to the socket";
-  // V8 counts its own parser as part of the function that calls it.
+  // V8 counts the time of JSON.parse as time of the function that calls it.
   if (functionName === "parseJsonOrUndefined") return PARSING;
   if (url === "") return "V8 and native code";
   if (url.startsWith("node:")) return "Node's own JavaScript (sockets, timers, promises)";
   if (url.startsWith(BUILT_PACKAGE.href)) return sourceOf(lineNumber, linesOf(url));
-  // Apart from its client, a peer only parses the response.
+  // The code of a peer outside its client only parses the response.
   if (url.includes("/bench/peers/")) return PARSING;
   const [, name] = /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url) ?? [];
   return name ?? (url.startsWith("wasm") ? "undici" : "the benchmark");
 }
 
-/** The lines of a built file: an entry point or a chunk that entry points share. */
+/** Returns the lines of a built file: an entry point, or a chunk that entry points share. */
 function linesOf(url: string): readonly string[] {
   const lines = builtFiles.get(url) ?? readFileSync(new URL(url), "utf8").split("\n");
   builtFiles.set(url, lines);
   return lines;
 }
 
-/** Comments in the built file name the source of each part. */
+/** Returns the source file of a line. Comments in the built file name the source of each part. */
 function sourceOf(line: number, built: readonly string[]): string {
   for (let above = line; above >= 0; above -= 1) {
     const [, source] = /^\/\/ src\/(\S+)/.exec(built[above] ?? "") ?? [];

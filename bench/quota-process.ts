@@ -1,4 +1,4 @@
-/** One of several processes that share a limit through Redis: reads some pages. Started by `sections/quota.ts`. */
+/** One of several processes that share a limit through Redis. It reads some pages. `sections/quota.ts` starts it. */
 import { Redis } from "ioredis";
 import { BUILT_PACKAGE } from "./paths.js";
 import { openClient } from "./stocklot.js";

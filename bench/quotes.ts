@@ -1,4 +1,4 @@
-/** The figures in the README and in bench/README.md. Each is between two comments that name it. */
+/** Writes the figures in the README and in bench/README.md. Each figure is between two comments that name it. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { findingOf } from "./findings.js";
 import { RESULTS } from "./paths.js";
@@ -32,7 +32,7 @@ function quote(name: string, { machine, sections }: Results): string {
   return `${section.note}\n\n${table(section)}${list(section.checks.map(checkLine))}`;
 }
 
-/** The figures of the README. */
+/** Returns the figures of the README. */
 function headlines(results: Results): string[] {
   const figure = (name: string, index = 0) => figureOf(results, name, index);
   return [

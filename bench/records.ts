@@ -29,7 +29,7 @@ export const lot = (recNo: number) =>
     serial: `S${recNo}`,
   });
 
-/** Pages that are requested repeatedly are created once. */
+/** The pages that were created. A page that is requested repeatedly is created once. */
 const kept = new Map<string, Buffer>();
 const PAGES_KEPT = 512;
 
@@ -57,7 +57,7 @@ export function lotPage(page: number, pageSize: number, lots: number): Buffer {
   });
 }
 
-/** The same records in the form of a list with a cursor. */
+/** Returns the same records in the form of a list with a cursor. */
 export function stripePage(after: number, pageSize: number, lots: number): Buffer {
   return keep(`after ${after} ${pageSize} ${lots}`, () => {
     const count = Math.max(0, Math.min(pageSize, lots - after));

@@ -28,7 +28,7 @@ export interface LineChart {
   kind: "lines";
   title: string;
   unit: string;
-  /** The x axis is logarithmic. */
+  /** The lines of the chart. Its x axis is logarithmic. */
   lines: { name: string; points: [x: number, y: Spread][]; own: boolean }[];
 }
 
@@ -39,7 +39,7 @@ export interface Section {
   columns: string[];
   rows: Cell[][];
   checks: Check[];
-  /** Its title is the question that it shows the result of. */
+  /** The chart, whose title is the question that it answers. */
   chart?: BarChart | LineChart;
 }
 
@@ -52,7 +52,7 @@ export interface Results {
 export const isMet = ({ value, atMost, atLeast }: Check) =>
   (atMost === undefined || value <= atMost) && (atLeast === undefined || value >= atLeast);
 
-/** A figure that the pages quote. */
+/** Returns a figure that the pages quote. */
 export function figureOf({ sections }: Results, section: string, index = 0): number {
   const check = sections[section]?.checks[index];
   if (!check) throw new Error(`bench/results.json has no figure ${index} of ${section}`);

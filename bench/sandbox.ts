@@ -1,5 +1,5 @@
 /**
- * How many requests per second the sandbox serves over HTTP on loopback, with 100 000 lots.
+ * Measures how many requests per second the sandbox serves over HTTP on loopback, with 100 000 lots.
  *
  * npx tsx bench/sandbox.ts [lots] [seconds per case]
  *
@@ -39,7 +39,7 @@ async function measure(): Promise<void> {
   child.disconnect();
 }
 
-/** Name, path, how many pages to choose from, and what the client accepts. */
+/** Each case: its name, its path, the number of pages to choose from, and the `accept-encoding` of the client. */
 const CASES: readonly (readonly [string, string, number, string?])[] = [
   ["lots, 25 per page", "/Inventory?pageSize=25", lots / 25],
   ["lots of one warehouse, 25 per page", "/Inventory/2?pageSize=25", lots / 200],
@@ -107,7 +107,7 @@ function hammer(
   });
 }
 
-/** Length of head and body of a response whose head lies within its first piece. */
+/** Returns the length of head and body of a response. The whole head must be in its first chunk. */
 function wholeLength(chunk: Buffer): number {
   const head = chunk.indexOf("\r\n\r\n");
   const text = chunk.toString("latin1", 0, head);

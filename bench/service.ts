@@ -1,6 +1,6 @@
 /**
- * The service of the benchmark, in a separate process. It does as little as possible, so that the client is measured. A
- * parent opens as many services as it needs, each with its own latency, size and limit.
+ * The process with the services of the benchmark. They do as little as possible, so that the client is measured. The parent
+ * process opens as many services as it needs, each with its own latency, size and limit.
  */
 import type { AddressInfo } from "node:net";
 import { Admissions, type Limit } from "./admissions.js";
@@ -8,18 +8,18 @@ import { createMinimalServer, type Reply as HttpReply } from "./http-server.js";
 import { itemJson, lotPage, stripePage } from "./records.js";
 
 export interface ServiceOptions {
-  /** Number of lots; 250 per page by default. */
+  /** The number of lots. By default, a page has 250 lots. */
   lots?: number;
-  /** Wait before each response, in ms: from, to. */
+  /** The shortest and the longest wait before a response, in ms. */
   latencyMs?: [number, number];
   limit?: Limit;
 }
 
 export interface ServiceStats {
-  /** Times at which requests were admitted, in ms. */
+  /** The times at which requests were admitted, in ms. */
   admitted: number[];
   refused: number;
-  /** Most requests within any interval. */
+  /** The most requests within any interval. */
   mostPerInterval: number;
 }
 
@@ -58,7 +58,7 @@ function respond(
   const wait = from + Math.random() * (to - from);
   const serve = () => reply(200, bodyFor(target, lots));
   if (admissions.isLimited) {
-    // A real service counts a request at some time between its arrival and its response; here in the middle.
+    // A real service counts a request at some time between its arrival and its response. This one counts in the middle.
     setTimeout(() => {
       const admitted = admissions.admit();
       setTimeout(() => (admitted ? serve() : reply(429, TOO_MANY)), wait / 2);

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { Reply, ServiceCommand, ServiceOptions, ServiceStats } from "./service.js";
 
-/** A service that was opened in the child process. */
+/** An open service in the child process. */
 export interface Service {
   origin: string;
   baseUrl: string;
@@ -11,7 +11,7 @@ export interface Service {
 
 type RequestBody = ServiceCommand extends infer Each ? (Each extends ServiceCommand ? Omit<Each, "id"> : never) : never;
 
-/** The child process that the services of a section run in. */
+/** The child process in which the services of a section run. */
 export class Services {
   readonly #child: ChildProcess;
   readonly #pendingReplies = new Map<number, (reply: Reply) => void>();

@@ -9,7 +9,7 @@ const lots = (page) => ({ page, pageSize: 250 });
 const bearer = (token) => ({ authorization: `Bearer ${token}` });
 
 export const httpPeers = {
-  /** The baseline of all comparisons: a request, and its body through JSON.parse. */
+  /** The floor of all comparisons: a request, and JSON.parse of its body. */
   async "undici.request"({ baseUrl, token }) {
     const { request } = await import("undici");
     const headers = bearer(token);

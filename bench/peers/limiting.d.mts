@@ -10,7 +10,7 @@ export interface Limiter {
 export const limiters: readonly Limiter[];
 export const queues: readonly {
   name: string;
-  /** More jobs would take too long. */
+  /** The largest number of jobs that does not take too long. */
   largest?: number;
   run(jobs: readonly (() => Promise<unknown>)[]): Promise<void>;
 }[];

@@ -40,7 +40,7 @@ export const limiters = [
   },
 ];
 
-/** The queue alone: a job that does nothing, in a queue that hardly delays it. */
+/** Only the queues: each runs jobs that do nothing, with settings that hardly delay them. */
 export const queues = [
   {
     name: "p-queue",
@@ -51,7 +51,7 @@ export const queues = [
   },
   {
     name: "bottleneck",
-    // A job takes more than 2 ms.
+    // Each job takes more than 2 ms in this queue.
     largest: 1_000,
     async run(jobs) {
       const limiter = new Bottleneck({ maxConcurrent: 16 });
@@ -60,7 +60,7 @@ export const queues = [
   },
 ];
 
-/** octokit's plugin has no limit option: it has ten requests in flight and reacts to refusals. */
+/** octokit's plugin has no option for a limit. It keeps ten requests in flight, and reacts to refusals. */
 export async function octokitThrottling(baseUrl, token, pages, onFailure) {
   const octokit = new (Octokit.plugin(throttling))({
     baseUrl,

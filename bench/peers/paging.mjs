@@ -3,7 +3,7 @@ import { Octokit } from "@octokit/core";
 import { paginateRest } from "@octokit/plugin-paginate-rest";
 import Stripe from "stripe";
 
-/** The usual hand-written loop. */
+/** Reads a list with the usual hand-written loop. */
 export async function sequentialLoop(getPage, onPage) {
   let hasMore = true;
   for (let page = 1; hasMore; page += 1) {
@@ -13,7 +13,7 @@ export async function sequentialLoop(getPage, onPage) {
   }
 }
 
-/** `octokit.paginate.iterator`, which follows a Link header; created here from `hasMore`, since the service sends none. */
+/** Reads a list with `octokit.paginate.iterator`. It needs a Link header, which is created here from `hasMore`. */
 export async function octokitStyle(baseUrl, token, onPage) {
   const octokit = new (Octokit.plugin(paginateRest))({ baseUrl, auth: token });
   octokit.hook.after("request", (response) => {
@@ -26,7 +26,7 @@ export async function octokitStyle(baseUrl, token, onPage) {
   }
 }
 
-/** stripe-node's `for await` over a list, which requests the next page when the previous one is used up. */
+/** Reads a list with stripe-node's `for await`, which requests the next page when the previous page is used up. */
 export async function stripeStyle(origin, onPage) {
   const { hostname, port } = new URL(origin);
   const stripe = new Stripe("sk_test_bench", {

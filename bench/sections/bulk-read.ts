@@ -28,7 +28,7 @@ export async function bulkRead(quick: boolean): Promise<Section> {
     for await (const { value } of client.inventory.listLots({}, options).pages()) await onPage(value.length);
   };
   const loop = (onPage: OnPage) => sequentialLoop(floor.getPage, onPage);
-  // Readers that mostly wait run side by side; the fast one runs alone.
+  // The fast reader runs alone. The other readers mostly wait, so they run at the same time.
   const alone = [{ name: "stocklot, readAhead 9", read: own({ readAhead: 9 }), onPage: fast }];
   const together = [
     { name: "while (hasMore) loop", read: loop, onPage: fast },

@@ -49,7 +49,7 @@ export async function page(quick: boolean): Promise<Section> {
   };
 }
 
-/** The time of each client for a task, as multiples of the floor. */
+/** Measures the time of each client for a task, as multiples of the floor. */
 async function compare(task: Task, measurementSize: MeasurementSize): Promise<{ figures: Figures[]; own: Figures }> {
   const services = new Services();
   const { baseUrl } = await services.open({ lots: 250_000 });
@@ -67,7 +67,7 @@ async function compare(task: Task, measurementSize: MeasurementSize): Promise<{ 
   return { figures, own };
 }
 
-/** Each round's value as a multiple of the floor's in the same round. */
+/** Returns each round's value as a multiple of the floor's value in the same round. */
 function ratios(costs: readonly Cost[], floor: readonly Cost[], kind: keyof Cost): Spread {
   return spreadOf(costs.map((cost, round) => cost[kind] / (floor[round]?.[kind] ?? Number.NaN)));
 }

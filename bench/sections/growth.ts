@@ -6,7 +6,7 @@ import type { Section, Spread } from "../results.js";
 import { openClient } from "../stocklot.js";
 
 const SIZES = [10, 1_000, 10_000];
-/** Each crowd is repeated for this long, so that small ones are measured as precisely as large ones. */
+/** The time for which each number of calls is repeated, in ms, so that small numbers are measured as precisely as large ones. */
 const REPEAT_MS = 200;
 
 const TOKEN = '{"access_token":"bench-token","expires_in":86400}';
@@ -31,7 +31,7 @@ class ConcurrentCalls {
 interface Case {
   name: string;
   own: boolean;
-  /** Larger crowds would take too long. */
+  /** The largest number of calls that does not take too long. */
   largest?: number | undefined;
   /** Makes `size` calls at the same time, and waits for them. */
   run(size: number): Promise<void>;
@@ -48,7 +48,7 @@ export async function growth(quick: boolean): Promise<Section> {
       for (const { name, run, largest = size } of cases) {
         if (size > largest) continue;
         const micros = await cpuMicros(() => run(size), size);
-        // The first round warms up.
+        // The first round is for warming up, and does not count.
         if (round > 0) times.get(name)?.push(micros);
       }
     }
@@ -133,7 +133,7 @@ const queueCase = ({ name, run, largest }: (typeof queues)[number]): Case => ({
   run: (size) => run(Array.from({ length: size }, () => () => new Promise<void>((done) => setImmediate(done)))),
 });
 
-/** CPU time of one of `size` calls, taken over many. */
+/** Returns the CPU time of one of `size` calls, in µs, as an average over many rounds. */
 async function cpuMicros(run: () => Promise<void>, size: number): Promise<number> {
   await collectGarbage();
   const before = process.cpuUsage();

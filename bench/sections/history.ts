@@ -8,11 +8,11 @@ import { collectGarbage } from "../measure.js";
 import { lot } from "../records.js";
 import type { Section } from "../results.js";
 
-/** Runs of each copy in which every lot has changed; the median counts. */
+/** The number of runs of each copy. In each run, every lot has changed. The median counts. */
 const ROUNDS = 7;
 const PAGE_SIZE = 250;
 
-/** What the history of a copy costs per changed record: runs in which every lot has changed, with and without, in turns. */
+/** Measures what the history of a copy costs per changed record. Runs with and without a history take turns. */
 export async function history(quick: boolean): Promise<Section> {
   const lots = quick ? 5_000 : 50_000;
   let round = 0;

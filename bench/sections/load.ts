@@ -9,7 +9,7 @@ const LOTS = 100_000;
 const REQUESTS = 100;
 const WITHIN = { totalTimeoutMs: 8_000 };
 
-/** A service with the limit of the document, and a client that has just started. */
+/** Starts a service with the limit of the document, and a new client. */
 async function start(interval: { intervalMs: number }): Promise<{ client: InventoryClient; sent(): number }> {
   const sandbox = createSandbox({ items: ITEMS, lots: LOTS, rateLimit: { requests: REQUESTS, ...interval } });
   const options = { ...sandbox.credentials, fetch: sandbox.fetch, rateLimit: { requests: REQUESTS, ...interval } };
@@ -17,7 +17,7 @@ async function start(interval: { intervalMs: number }): Promise<{ client: Invent
   return { client, sent: () => sandbox.requests.filter(({ path }) => path !== "/Token").length };
 }
 
-/** SKUs that have a stock level, from all parts of the list. */
+/** Returns SKUs with a stock level, from all parts of the list. */
 async function listedSkus(count: number): Promise<string[]> {
   const sandbox = createSandbox({ items: ITEMS, lots: LOTS, rateLimit: false });
   const client = await openClient(sandbox.baseUrl, { ...sandbox.credentials, fetch: sandbox.fetch, rateLimit: false });
@@ -30,7 +30,7 @@ async function listedSkus(count: number): Promise<string[]> {
 const answered = (results: PromiseSettledResult<StockLevel | null>[]) =>
   results.filter(({ status }) => status === "fulfilled").length;
 
-/** What a web shop gets out of the limit: many callers at once, on a client that has just started. */
+/** Measures how many callers a new client can answer within the limit, as in a web shop. */
 export async function load(quick: boolean): Promise<Section> {
   const minute = { intervalMs: 60_000 };
   const skus = await listedSkus(60);
@@ -52,7 +52,7 @@ export async function load(quick: boolean): Promise<Section> {
   const each = await Promise.allSettled(skus.map((sku) => many.client.inventory.getStockLevel(sku, {}, WITHIN)));
   add("60 SKUs", 60, answered(each), many.sent());
 
-  // Ten callers per second, with minutes of ten seconds.
+  // Time runs six times as fast: ten callers per second, with an interval of ten seconds instead of a minute.
   const speed = 6;
   const shop = await start({ intervalMs: 60_000 / speed });
   const minutes = quick ? 2 : 3;
@@ -106,7 +106,7 @@ function cellOf(rows: Section["rows"], row: number): number {
   return typeof cell === "object" && typeof cell.value === "number" ? cell.value : Number.NaN;
 }
 
-/** The CPU time of searches without contention, with sharing and without: headers of a call's own prevent it. */
+/** Returns the CPU time of searches with sharing as a multiple of that without. A call with its own headers is not shared. */
 async function cpuRatio(quick: boolean): Promise<number> {
   const sandbox = createSandbox({ items: ITEMS, lots: LOTS, rateLimit: false });
   const client = await openClient(sandbox.baseUrl, { ...sandbox.credentials, fetch: sandbox.fetch, rateLimit: false });

@@ -10,15 +10,15 @@ const QUEUED = 10_000;
 const WARM_UP = 1_000;
 
 interface Footprint {
-  /** Size of reachable objects, after a collection. */
+  /** The size of reachable objects after a garbage collection. */
   held: number;
-  /** Resident memory of the process. */
+  /** The resident memory of the process. */
   resident: number;
 }
 
 async function footprint(): Promise<Footprint> {
   await collectGarbage();
-  // V8's count of external memory lags behind the collection; buffers are all of it here.
+  // V8 updates its count of external memory too late after a collection. Here, all external memory is array buffers.
   const { heapUsed, arrayBuffers, rss } = process.memoryUsage();
   return { held: heapUsed + arrayBuffers, resident: rss };
 }
@@ -85,7 +85,7 @@ async function queueCalls() {
     },
   });
   for (let call = 0; call < WARM_UP; call += 1) await client.items.get("BOLT");
-  // From now on the first call keeps the only slot until the others are queued.
+  // From now on, the first call keeps the only slot until the other calls are queued.
   gate = new Promise((resolve) => {
     release = resolve;
   });

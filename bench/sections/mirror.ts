@@ -17,10 +17,10 @@ import type { Section } from "../results.js";
 
 const MIB = 1_024 * 1_024;
 const PAGE_SIZE = 250;
-/** Memory samples per run. */
+/** The number of memory samples per run. */
 const SAMPLES = 20;
 
-/** A mirror of the sandbox's lots in SQLite: the first run, and a full run without changes. */
+/** Measures a mirror of the sandbox's lots in SQLite: its first run, and a full run without changes. */
 export async function mirror(quick: boolean): Promise<Section> {
   const lots = quick ? 100_000 : 1_000_000;
   const sandbox = fork(fileURLToPath(new URL("../sandbox-process.ts", import.meta.url)), [String(lots)]);
@@ -92,7 +92,7 @@ export async function mirror(quick: boolean): Promise<Section> {
     ],
     checks: [
       { what: "first run, lots per second of CPU time", value: first.perCpuSecond, atLeast: 20_000 },
-      // A pass holds the keys of its list.
+      // A full pass keeps the keys of its list in memory.
       {
         what: "first run, held bytes per lot at the end − at the start",
         value: (first.drift * MIB) / lots,
@@ -108,7 +108,7 @@ export async function mirror(quick: boolean): Promise<Section> {
   };
 }
 
-/** The CPU time of an action, in seconds. */
+/** Returns the CPU time of an action, in s. */
 async function cpuSecondsOf(action: () => unknown): Promise<number> {
   await collectGarbage();
   const before = process.cpuUsage();
@@ -117,7 +117,7 @@ async function cpuSecondsOf(action: () => unknown): Promise<number> {
   return (user + system) / 1e6;
 }
 
-/** The CPU time, in seconds, in which the driver alone stores lots in the same table, page by page, and indexes them. */
+/** Returns the CPU time, in s, in which only the driver stores lots in the same table, page by page, and indexes them. */
 async function measureInserts(path: string, lots: number): Promise<number> {
   const { DatabaseSync } = await findSqliteDriver();
   const database = new DatabaseSync(path);
@@ -137,7 +137,7 @@ async function measureInserts(path: string, lots: number): Promise<number> {
   return seconds;
 }
 
-/** Queries that an index of the copy serves. Their values are those of a lot in the middle. */
+/** Queries that use an index of the copy. They search for the values of a lot in the middle. */
 const QUERIES = [
   { name: "lots of one SKU", where: "shortID = :shortID", indexes: ["stocklot_lots_shortID"] },
   {
@@ -147,10 +147,10 @@ const QUERIES = [
   },
 ] as const;
 
-/** Runs of a query; the median counts. */
+/** The number of runs of a query. The median counts. */
 const QUERY_RUNS = 21;
 
-/** How long queries of the copy take, with the index that serves them and without any, in ms. */
+/** Measures how long queries of the copy take, with their index and without any index, in ms. */
 async function measureQueries(path: string) {
   const { DatabaseSync } = await findSqliteDriver();
   const database = new DatabaseSync(path);

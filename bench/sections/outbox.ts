@@ -9,15 +9,15 @@ import { createOutbox, type OutboxEntryInput, sqliteOutboxStore } from "../../sr
 import { collectGarbage } from "../measure.js";
 import type { Section } from "../results.js";
 
-/** Receipts that are added at once, then sent. */
+/** The number of receipts that are added in one call, and then sent. */
 const ENTRIES = 5_000;
 const QUICK_ENTRIES = 500;
-/** Added one by one, each with a commit of its own. */
+/** The number of receipts that are added one by one, each with its own commit. */
 const SINGLE_ENTRIES = 500;
 const CONCURRENCY = 4;
 const SKUS = 200;
 
-/** An outbox in SQLite: adding receipts, and sending them to a sandbox. */
+/** Measures an outbox in SQLite: adding receipts, and sending them to a sandbox. */
 export async function outbox(quick: boolean): Promise<Section> {
   const entries = quick ? QUICK_ENTRIES : ENTRIES;
   const sandbox = fork(fileURLToPath(new URL("../sandbox-process.ts", import.meta.url)), ["0"]);
@@ -54,7 +54,7 @@ export async function outbox(quick: boolean): Promise<Section> {
   sandbox.disconnect();
   await rm(folder, { recursive: true });
 
-  /** The same requests, as many at a time, without an outbox. */
+  /** Sends the same requests without an outbox, with the same number in flight. */
   async function sendAll(all: readonly OutboxEntryInput[]): Promise<void> {
     const rest = all.values();
     const send = async () => {

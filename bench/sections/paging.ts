@@ -6,7 +6,7 @@ const RECORDS = 25_000;
 const PAGE_SIZE = 250;
 const CALM: Schedule = { remove: 0, insert: 0, burstEvery: 1, burst: 0, where: "anywhere" };
 
-/** What others do to the list at each request. */
+/** How others change the list at each request. */
 const SCHEDULES: { name: string; schedule: Schedule; readAhead: number; atMost: number }[] = [
   { name: "nothing", schedule: CALM, readAhead: 1, atMost: 1.1 },
   { name: "nothing, four pages ahead", schedule: CALM, readAhead: 4, atMost: 1.1 },
@@ -15,7 +15,7 @@ const SCHEDULES: { name: string; schedule: Schedule; readAhead: number; atMost: 
   { name: "the same, four pages ahead", schedule: { ...CALM, remove: 40, insert: 40 }, readAhead: 4, atMost: 1.3 },
 ];
 
-/** How many requests per page `gapless` costs, and whether it loses a record. */
+/** Measures how many requests per page `gapless` costs, and whether it loses a record. */
 export async function paging(quick: boolean): Promise<Section> {
   const rounds = quick ? 3 : 20;
   const figures: { name: string; ratio: number; lost: number; atMost: number }[] = [];

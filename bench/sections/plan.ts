@@ -22,7 +22,7 @@ const itemAt = (index: number) => ({
   discontinued: false,
 });
 
-/** A catalog that is computed page by page, so that it takes no memory. */
+/** Returns a fetch function that computes a catalog page by page, so that the catalog takes no memory. */
 function catalogOf(items: number, requests: { count: number }): typeof fetch {
   return async (input, init) => {
     const { pathname, searchParams } = new URL(new Request(input, init).url);
@@ -48,7 +48,7 @@ async function* rows(items: number): AsyncGenerator<DesiredItem> {
   }
 }
 
-/** Requests and memory of a plan: rows and catalog of the same size, 5 % of which differ. */
+/** Measures the requests and the memory of a plan. Rows and catalog have the same size, and 5 % of them differ. */
 export async function plan(quick: boolean): Promise<Section> {
   const { planItems } = (await import(new URL("plan.js", BUILT_PACKAGE).href)) as typeof import("stocklot/plan");
   const sizes = quick ? [20_000] : [20_000, 200_000];

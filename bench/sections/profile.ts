@@ -8,10 +8,10 @@ import type { Cell, Section } from "../results.js";
 import { Services } from "../services.js";
 
 const CALLS = { item: 30_000, page: 3_000 };
-/** Places with a smaller share of both calls are combined. */
+/** The least share of a call for a place with its own row. Places with a smaller share of both calls are combined. */
 const LEAST_SHARE = 0.01;
 
-/** The time of a call by place, beside the floor's: the difference is what stocklot adds. */
+/** Profiles calls of stocklot and of the floor. The difference is what stocklot adds. */
 export async function profile(quick: boolean): Promise<Section> {
   const services = new Services();
   const { baseUrl } = await services.open({ lots: 250_000 });
@@ -49,7 +49,7 @@ export async function profile(quick: boolean): Promise<Section> {
   };
 }
 
-/** The places with a row of their own, the most expensive first. */
+/** Returns the places that have their own row, the most expensive first. */
 function placesIn([item = {}, , page = {}]: readonly TimeByPlace[]): string[] {
   const share = (places: TimeByPlace, place: string) => (places[place] ?? 0) / sum(places);
   const most = (place: string) => Math.max(share(item, place), share(page, place));

@@ -61,7 +61,7 @@ const READERS: Reader[] = [
       name,
       read: async (service, pages) => {
         const { getPage } = await openHttpClient(FLOOR, service.baseUrl);
-        // A refused page is lost: these limiters do not see the responses.
+        // A refused page is not read again, because these limiters do not see responses.
         const task = async (page: number) => void (await getPage(page).catch(() => {}));
         await run(task, pages, LIMIT);
       },
@@ -81,11 +81,11 @@ interface Run {
   stats: ServiceStats;
 }
 
-/** The target: the whole window is used, and no request is refused. */
+/** Measures how much of the limit each client uses. The target is to use the whole window without a refused request. */
 export async function quota(quick: boolean): Promise<Section> {
   const pages = quick ? 400 : 1_000;
   const services = new Services();
-  // The readers mostly wait, so they run side by side, each against a separate service.
+  // The readers mostly wait, so they run at the same time, each against a separate service.
   const runs = await Promise.all(
     READERS.flatMap((reader) => WINDOWS.map((window) => measure(services, reader, window, pages))),
   );
@@ -143,7 +143,7 @@ async function measure(
   return { name, window, share: usedShareOf(stats.admitted), seconds, stats };
 }
 
-/** Share of the allowed requests that were admitted between the first window and the last full one. */
+/** Returns the share of the allowed requests that were admitted between the first window and the last full window. */
 function usedShareOf(admitted: readonly number[]): number {
   const windows = Math.floor(admitted.length / REQUESTS);
   const tookMs = (admitted[windows * REQUESTS - 1] ?? Number.NaN) - (admitted[REQUESTS - 1] ?? Number.NaN);

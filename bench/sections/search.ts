@@ -17,7 +17,7 @@ const DISTRIBUTIONS = {
   clustered: "clustered",
 } as const;
 
-/** How many requests one item costs: a new client each time, and one client again and again. */
+/** Measures how many requests one item costs: with a new client each time, and with the same client. */
 export async function search(quick: boolean): Promise<Section> {
   const searches = quick ? 20 : 300;
   const rows: Section["rows"] = [];
@@ -73,7 +73,7 @@ export async function search(quick: boolean): Promise<Section> {
   };
 }
 
-/** How many requests getStockLevels of twelve items costs, and the same again. */
+/** Measures how many requests `getStockLevels` of twelve items costs, and how many a second call costs. */
 async function cartRequests(rounds: number): Promise<{ cold: number[]; warm: number[] }> {
   const counts = { cold: [] as number[], warm: [] as number[] };
   for (let round = 1; round <= rounds; round += 1) {

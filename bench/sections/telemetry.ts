@@ -9,7 +9,7 @@ import { openClient } from "../stocklot.js";
 const CALLS_PER_ROUND = 400;
 const MAX_SHARE = 1.05;
 
-/** Makes calls without a network, in turn with and without an instrumentation that records nothing. */
+/** Measures calls without a network. Rounds with and without an instrumentation that records nothing take turns. */
 export async function telemetry(quick: boolean): Promise<Section> {
   const built = (await import(new URL("opentelemetry.js", BUILT_PACKAGE).href)) as {
     instrumentStocklot: typeof instrumentStocklot;
@@ -46,7 +46,7 @@ export async function telemetry(quick: boolean): Promise<Section> {
   }
   await client.close();
   const unit = "µs of CPU time per call";
-  /** Of rounds that follow each other, since the speed of a machine changes. */
+  /** Returns the median ratio of consecutive rounds. They are compared in pairs, because the speed of a machine changes. */
   const ratio = (without: number[], together: number[]) =>
     medianOf(together.map((time, index) => time / (without[index] ?? Number.NaN)));
   return {
