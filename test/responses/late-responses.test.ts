@@ -3,7 +3,7 @@ import { createMemoryTokenStore } from "../../src/client/auth/token-store.js";
 import { InventoryClient } from "../../src/index.js";
 import { newItem } from "../support/records.js";
 
-/** A client whose responses the test sends: `sent` has one function per request, in the order of the requests. */
+/** Creates a client whose responses the test sends. `sent` has one function per request, in the order of the requests. */
 function manualClient() {
   const sent: ((response: Response) => void)[] = [];
   let tokens = 0;

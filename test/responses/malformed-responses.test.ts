@@ -61,7 +61,7 @@ afterEach(() => {
   expect(Reflect.get({}, "polluted")).toBeUndefined();
 });
 
-/** Expects a typed error or a result in time. */
+/** Expects that a call returns a result, or rejects with an error of the package. */
 async function expectTypedErrorOrResult(call: () => Promise<unknown>): Promise<void> {
   try {
     await call();
@@ -72,7 +72,7 @@ async function expectTypedErrorOrResult(call: () => Promise<unknown>): Promise<v
   }
 }
 
-/** A client whose service sends this response to every request but token requests. */
+/** Creates a client whose service sends this response to every request except token requests. */
 function clientReceiving(response: () => Response, options: ClientOptions) {
   return new InventoryClient({
     baseUrl: "http://localhost/api/v1",
@@ -160,7 +160,7 @@ describe("on the wire,", () => {
             "connection: close",
           ].join("\r\n");
           server.plan(faults.notHttp(`${raw}\r\n\r\n${body}`), { times: 10 });
-          // Retry-After may request a pause of any length, so the call has a time limit.
+          // Retry-After may request a pause of any length, so the calls have a time limit.
           const client = connect(server, { ...lenient, totalTimeoutMs: 2_000 });
           await expectTypedErrorOrResult(() => client.items.get("BOLT", { timeoutMs: 1_000 }));
           await expectTypedErrorOrResult(() => client.inventory.receive(RECEIPT, { timeoutMs: 1_000 }));
