@@ -25,16 +25,16 @@ type Expected = string;
 
 interface Case {
   name: string;
-  /** Its name in the table, if it differs from `name`: faults with the same results share a row. */
+  /** The name of its row in the table, if it differs from `name`. Faults with the same results share a row. */
   row?: string;
   prepare(server: FaultServer): unknown;
-  /** `create`, and the three transactions unless set below. */
+  /** The outcome of `create`, and of the three transactions unless `transaction` is set. */
   create: Expected;
   transaction?: Expected;
-  /** `update` and `discontinue`. */
+  /** The outcome of `update` and `discontinue`. */
   idempotent: Expected;
   options?: ClientOptions;
-  /** Set if the fetch function cannot distinguish what the dispatcher can. */
+  /** The outcomes with a fetch function, if it cannot distinguish what a dispatcher can. */
   fetch?: Partial<Pick<Case, "create" | "transaction" | "idempotent">>;
 }
 
@@ -65,7 +65,7 @@ const TOKEN_FAULTS = [
 
 type Rest = Partial<Omit<Case, "name" | "create" | "idempotent">> & { times?: number };
 
-/** Requests other than token requests get the fault, once unless `times` is set. */
+/** Creates a case in which requests other than token requests get the fault, once unless `times` is set. */
 const faulty = (
   name: string,
   fault: faults.Fault,
@@ -76,7 +76,7 @@ const faulty = (
   return { name, create, idempotent, prepare: (server: FaultServer) => server.plan(fault, { times }), ...others };
 };
 
-/** The same fault once, after which an idempotent write succeeds, and always. */
+/** Creates two cases of a fault: it happens once, after which an idempotent write succeeds, or always. */
 const onceAndAlways = (name: string, fault: faults.Fault, end: Expected, rest: Rest = {}): Case[] => [
   faulty(`${name}, once`, fault, [UNKNOWN, OK], rest),
   faulty(`${name}, always`, fault, [UNKNOWN, end], { ...rest, times: always }),
@@ -88,7 +88,7 @@ const DONE = [OK, OK] as const;
 const same = (outcome: Expected) => [outcome, outcome] as const;
 const INVALID = "ResponseValidationError";
 
-/** Of a fetch function it is known only that it was not called. */
+/** The outcomes once a fetch function was called: it does not tell whether it has sent anything. */
 const CALLED: Case["fetch"] = { create: UNKNOWN, transaction: UNKNOWN };
 
 const CASES: readonly Case[] = [
@@ -163,7 +163,7 @@ const CASES: readonly Case[] = [
   faulty("success with a gzip bomb", faults.gzipBomb(100 * MAX_BYTES), [UNKNOWN, INVALID], UNREADABLE),
   faulty("success with broken gzip", faults.brokenGzip(), [UNKNOWN, INVALID], {
     ...UNREADABLE,
-    // fetch decompresses by itself and cannot distinguish broken data from a broken connection.
+    // fetch itself decompresses the body, and reports broken data like a broken connection.
     fetch: { idempotent: OK },
   }),
 ];
@@ -213,10 +213,10 @@ const expectedOf = (expected: Pick<Case, "create" | "transaction" | "idempotent"
       : (expected.transaction ?? expected.create);
 
 const NEEDS_ALL = RUN_ALL || process.env.UPDATE_DOCS !== undefined;
-/** In `npm test` one of each kind. */
+/** The writes that are tested. In `npm test`, it is one write of each kind. */
 const PLAYED = WRITES.filter(({ name }) => NEEDS_ALL || ["create", "receive", "update"].includes(name));
 
-/** How many cases are played at the same time: many of them wait, but none may wait for the others. */
+/** The number of cases that run at the same time. Many of them wait, but none may be delayed by others. */
 const AT_ONCE = 2;
 
 async function playAll(options: ClientOptions): Promise<Map<Case, PromiseSettledResult<Result[]>>> {
