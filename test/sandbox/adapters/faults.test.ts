@@ -4,7 +4,7 @@ import { createSandbox, type FaultRule, type Sandbox, type SandboxFetch } from "
 import { describe, expect, it, onTestFinished } from "vitest";
 import { abortedWhenHanging, callerOf } from "../support/caller.js";
 
-/** A base URL, and what requests to it are sent with. */
+/** A base URL, and the function that sends requests to it. */
 interface Transport {
   readonly baseUrl: string;
   readonly fetch: SandboxFetch;
@@ -25,7 +25,7 @@ const TRANSPORTS: Readonly<Record<string, (sandbox: Sandbox) => Promise<Transpor
   },
 };
 
-/** A receipt of a new sandbox, with the fault. */
+/** Creates a sandbox in which receipts get the fault, with a function that sends a receipt. */
 async function faulty(transport: string, fault: FaultRule["fault"]) {
   const open = TRANSPORTS[transport];
   if (!open) throw new Error(transport);
@@ -75,7 +75,7 @@ describe.each(Object.keys(TRANSPORTS))("over %s", (transport) => {
       for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) text += chunk;
     };
     await expect(read()).rejects.toThrow("terminated");
-    // msw drops what it has not delivered when the body ends with an error.
+    // When the body ends with an error, msw drops the part that it has not delivered.
     if (transport !== "msw") expect(text).toMatch(sent);
     expect(await isApplied()).toBe(true);
   });

@@ -17,7 +17,7 @@ async function serve(options: SandboxOptions = {}) {
   return { sandbox, server, api };
 }
 
-/** One request on a plain socket-level client, which hides nothing. */
+/** Sends a request with node:http, which shows the response as it was sent. */
 async function wire(url: string, headers: Record<string, string>, agent?: Agent) {
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     httpRequest(url, { headers, ...(agent && { agent }) }, resolve)

@@ -30,14 +30,14 @@ export class Caller {
     return this.raw("/Token", { method: "POST", body: new URLSearchParams(form) });
   }
 
-  /** Without a token unless the headers bring one. */
+  /** Sends a request without a token, unless `init` contains one. */
   async raw(path: string, init: RequestInit = {}): Promise<ApiResponse> {
     const response = await this.send(this.baseUrl + path, init);
     const text = await response.text();
     return { status: response.status, headers: response.headers, text, body: parsed(text) };
   }
 
-  /** The headers of an authorized request. */
+  /** Returns the headers of an authorized request. */
   async authorization(): Promise<Record<string, string>> {
     this.token ??= String((await this.requestToken()).body.access_token);
     return { authorization: `Bearer ${this.token}` };
@@ -54,12 +54,12 @@ export class Caller {
   }
 }
 
-/** Calls the sandbox through its fetch, as its first client or as another one. */
+/** Creates a caller of the sandbox's fetch function. By default, it uses the credentials of the first client. */
 export function callerOf(sandbox: Sandbox, credentials = sandbox.credentials): Caller {
   return new Caller(sandbox.baseUrl, credentials, sandbox.fetch);
 }
 
-/** A signal that fires when the sandbox lets a request hang. */
+/** Returns a signal that fires when the sandbox lets a request hang. */
 export function abortedWhenHanging(sandbox: Sandbox): AbortSignal {
   const caller = new AbortController();
   sandbox.onRequest(({ fault }) => {

@@ -3,7 +3,7 @@ import { type Caller, callerOf } from "./caller.js";
 
 export const NOW = Date.UTC(2025, 6, 1, 12);
 
-/** A sandbox with one item, "A". */
+/** Creates a sandbox with one item, "A", and returns a caller of it. */
 export function open(options: SandboxOptions = {}): Caller {
   const defaults: SandboxOptions = {
     now: () => NOW,
