@@ -7,7 +7,7 @@ import { SearchedService } from "./searched-service.js";
 const NUMBERS = Array.from({ length: 5_000 }, (_, index) => 10 * (index + 1));
 const PART_NO = 12_340;
 
-/** A fetch that responds itself to some requests. */
+/** Creates a client whose fetch function responds to a request itself if `respond` returns a response. */
 function clientWith(
   service: SearchedService,
   respond: (url: URL, count: number) => Response | undefined,
@@ -41,7 +41,7 @@ describe("A search for one item is one call of the caller's", () => {
   it("that sends one request at a time, at normal priority", async () => {
     const states: { inFlight: number; queued: number }[] = [];
     const service = new SearchedService(NUMBERS, { beforePage: () => void states.push(client.rateLimit) });
-    // Bulk requests could use one slot only.
+    // Requests with low priority could use only one slot.
     const client = service.client({ rateLimit: { requests: 40, reserved: 39 }, totalTimeoutMs: 10_000 });
     await client.inventory.getLots(`SKU-${PART_NO}`);
     expect(states.length).toBeGreaterThan(1);

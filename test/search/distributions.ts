@@ -13,7 +13,7 @@ const counted =
     return Array.from({ length: count }, () => (last += gap(random)));
   };
 
-/** Part numbers that are handed out one after another. */
+/** Part numbers that a service assigns in ascending order. */
 export const COUNTED: Record<string, Distribution> = {
   dense: counted(0, () => 1),
   "dense from a million": counted(1_000_000, () => 1),
@@ -21,7 +21,7 @@ export const COUNTED: Record<string, Distribution> = {
   "random gaps from 500 000": counted(500_000, (random) => 1 + Math.floor(-20 * Math.log(1 - random()))),
 };
 
-/** Any part numbers. */
+/** Part numbers with an uneven distribution. */
 export const UNEVEN: Record<string, Distribution> = {
   exponential: (count, random) => ascending(count, () => Math.floor(Math.exp(random() * 30))),
   clustered: (count, random) => {

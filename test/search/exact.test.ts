@@ -11,7 +11,7 @@ const recNosOf = (records: readonly { recNo: number }[]) => records.map(({ recNo
 const numbersOf = (lots: readonly ListedLot[], partNo: number) =>
   recNosOf(lots.filter((record) => record.partNo === partNo)).sort((one, next) => one - next);
 
-/** Lots of random items: few of most, hundreds of some. */
+/** Returns the part numbers of random lots: most items have few lots, some have hundreds. */
 function randomLots(random: () => number): number[] {
   const names = Object.keys(ALL_DISTRIBUTIONS);
   const name = names[Math.floor(random() * names.length)] ?? "dense";
@@ -21,7 +21,7 @@ function randomLots(random: () => number): number[] {
   return lots.sort(() => random() - 0.5);
 }
 
-/** After how many pages a list changes; only some of them in `npm test`. */
+/** A list changes after this many pages. Only `npm run explore` tests all of these numbers. */
 const MOMENTS = EXPLORES ? [1, 2, 3, 4] : [1, 3];
 
 describe("A search for one item", () => {
@@ -56,7 +56,7 @@ describe("A search for one item", () => {
         options.ties !== "shuffled" &&
         new Set(service.lots.map(({ partNo }) => partNo)).size > 1
       )
-        // Of a number that no page shows between its neighbours as text, either, only the whole list proves the absence.
+        // Only a number that may be missing in both orders, as a number and as text, may need the whole list and this warning.
         expect(warnings.filter((line) => !line.includes("sorted as a number or as text"))).toEqual([]);
     }
   });
@@ -83,7 +83,7 @@ describe("A search for one item", () => {
   it("proves the order before it reads a run of which it knows only the middle", async () => {
     const rising = (count: number, first: number) => Array.from({ length: count }, (_, index) => first + index);
     const same = (count: number) => Array<number>(count).fill(5_000);
-    // Ascending only around the second import of the item. The first page shows one item, which proves nothing.
+    // The list ascends only around the second import of the item. The first page shows only this item, so it proves no order.
     for (const seed of [1, 2, 3, 4, 5]) {
       const random = createRandom(seed);
       const others = rising(3_000, 100).sort(() => random() - 0.5);
@@ -160,7 +160,7 @@ describe("A search for one item", () => {
         if (found.length <= 200) expect(moments).toContainEqual(found);
       }
     }
-    // Up to 12 changes between two requests, in lists of a few hundred records.
+    // Few searches fail, although up to 12 changes happen between two requests, in lists of a few hundred records.
     expect(outrun / searches).toBeLessThan(0.02);
   });
 
@@ -175,7 +175,7 @@ describe("A search for one item", () => {
     for (let seed = 1; seed <= runs(EXPLORES ? 12 : 5); seed += 1) {
       const random = createRandom(seed);
       const pageSize = 10 + Math.floor(random() * 240);
-      // The last ones as text are those of 9.
+      // In text order, the lots of 9 come last.
       const numbers = Array.from({ length: 19 }, (_, index) => index + 1);
       const partNos = numbers.flatMap((partNo) => {
         const share = [0.02, 0.6, 1.2][Math.floor(random() * 3)] ?? 0;
@@ -185,7 +185,7 @@ describe("A search for one item", () => {
       const service = new SearchedService(partNos, { sorting: "text", maxPageSize: pageSize, random });
       for (let partNo = 0; partNo <= 20; partNo += 1) {
         const { inventory } = service.client();
-        // What a search before has shown must not make this one wrong.
+        // An earlier search must not make this one wrong by what the client remembers.
         if (seed % 2 === 0) await inventory.getLots(`SKU-${1 + Math.floor(random() * 3)}`);
         const found = recNosOf(await inventory.getLots(`SKU-${partNo}`));
         expect(found, `seed ${seed}, partNo ${partNo}`).toEqual(numbersOf(service.lots, partNo));

@@ -66,7 +66,7 @@ describe("getStockLevels", () => {
         const levels = await service.client().inventory.getStockLevels(skus);
         expect(levels.size).toBe(skus.length);
         const pages = Math.ceil(size / PAGE);
-        // Pages of a list that is read without gaps overlap.
+        // A list is read without gaps, so its pages overlap.
         const overlapping = pages === 1 ? 1 : Math.ceil(pages * 1.1) + 1;
         expect(service.requests.length, `${count} of ${size}`).toBeLessThanOrEqual(pages + overlapping);
       }

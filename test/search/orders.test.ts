@@ -7,7 +7,7 @@ import { newItem, newLevel, newLot, pageOf } from "../support/records.js";
 import { worlds } from "../support/runs.js";
 import { warningLog } from "../support/with-server.js";
 
-/** Columns and other groups by which a service may sort before the part number. */
+/** Columns, and other values, by which a service may sort before it sorts by part number. */
 const GROUPS: { readonly [name: string]: (lot: Lot) => string | number } = {
   nothing: () => 0,
   wID: ({ wID }) => wID,
@@ -25,7 +25,7 @@ const OF_PART_NUMBER = ["even part numbers", "part numbers as text"];
 
 interface List {
   lots: Lot[];
-  /** Part numbers of all items. */
+  /** The number of items. Their part numbers begin at 1. */
   items: number;
   skuOf(partNo: number): string;
 }
@@ -66,12 +66,12 @@ it("a search is right, whatever the service sorts by before the part number", as
     const isReversed = random() < 0.5;
     const maxPageSize = pick(random, [10, 25, 50]);
     const lists = new Map<string, Lot[]>();
-    /** The lots, or one lot for each level, in the direction that is asked for; in the service's own order without one. */
+    /** Returns the lots, or one lot per stock level, in the requested direction, or in the service's own order without one. */
     const listFor = (isOfLevels: boolean, asked: string) => {
       const name = `${isOfLevels} ${asked}`;
       const known = lists.get(name);
       if (known) return known;
-      // A level has no column but its part number that could come first.
+      // A stock level has no other column by which the service could sort first.
       const isUngrouped = isOfLevels && !OF_PART_NUMBER.includes(groupName);
       const compareLots = (sign: number) => (one: Lot, next: Lot) =>
         (isUngrouped ? 0 : direction * compare(groupOf(one), groupOf(next))) ||

@@ -5,7 +5,7 @@ import { EXPLORES } from "../support/runs.js";
 import { COUNTED, UNEVEN } from "./distributions.js";
 import { SearchedService } from "./searched-service.js";
 
-/** How many requests each of many searches costs, with a new client for each unless one is given. */
+/** Returns how many requests each search costs, in ascending order. Each search has a new client. */
 async function countRequests(service: SearchedService, partNos: number[], search: "getLots" | "getStockLevel") {
   const counts: number[] = [];
   for (const partNo of partNos) {
@@ -16,7 +16,7 @@ async function countRequests(service: SearchedService, partNos: number[], search
   return counts.sort((one, next) => one - next);
 }
 
-/** What the proof of the order adds to the first search of a client that needs it. */
+/** The requests that the proof of the order adds to the first search of a client. */
 const FIRST_OF_CLIENT = 3;
 
 const at = (sorted: number[], share: number) => sorted[Math.floor((sorted.length - 1) * share)];
@@ -90,7 +90,7 @@ describe("A search for one item costs few requests, the look-up of the item incl
     const [few, more] = await Promise.all(
       [items, [...items, ...many]].map((lots) => countRequests(new SearchedService(lots), [10_000], "getLots")),
     );
-    // A thousand lots, read twice: ten to twelve more pages, and some to find where they begin.
+    // A thousand lots that are read twice take ten to twelve more pages, and finding their beginning takes some more.
     expect(more?.[0]).toBeLessThanOrEqual((few?.[0] ?? 0) + 15);
   });
 
@@ -98,7 +98,7 @@ describe("A search for one item costs few requests, the look-up of the item incl
     const service = new SearchedService([1, 2, 3, 4].flatMap((partNo) => Array<number>(2_000).fill(partNo)));
     for (const partNo of [2, 4]) {
       const [requests] = await countRequests(service, [partNo], "getLots");
-      // 2 times 9 for the lots, and some to prove the order and to find where the lots begin. The whole list takes 33.
+      // Two times 9 pages for the lots, and some to prove the order and to find the first lot. The whole list has 33 pages.
       expect(requests, `partNo ${partNo}`).toBeLessThanOrEqual(28);
     }
   });
@@ -118,7 +118,7 @@ describe("A search for one item costs few requests, the look-up of the item incl
     }
     counts.sort((one, next) => one - next);
     expect(at(counts, 0.5)).toBeLessThanOrEqual(10 + FIRST_OF_CLIENT);
-    // Not the whole list, which takes 22 pages and more to notice that.
+    // This is less than reading the whole list, which takes at least 22 pages.
     expect(at(counts, 1)).toBeLessThanOrEqual(20);
   });
 

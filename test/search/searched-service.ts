@@ -1,7 +1,7 @@
 import { newItem } from "../support/records.js";
 import { type ServiceBehaviour, SmallService } from "../support/small-service.js";
 
-/** A service whose lists show these part numbers. Item `SKU-n` has the part number n, whether it is in the lists or not. */
+/** A service whose lists show these part numbers. Each SKU `SKU-n` exists and has the part number n, also if no list shows it. */
 export class SearchedService extends SmallService {
   constructor(partNos: readonly number[], behaviour: ServiceBehaviour = {}) {
     super(behaviour);
