@@ -8,7 +8,7 @@ import { waitUntil } from "../support/with-server.js";
 
 const SECRET = "a-very-secret-secret";
 
-/** A client of a small sandbox, with short delays. */
+/** Creates a client of a small sandbox, with short delays. */
 function sandboxClient(options: ClientOptions = {}, service: SandboxOptions = {}) {
   const clients = [{ clientId: "acme", clientSecret: SECRET }];
   const sandbox = createSandbox({ items: 3, lots: 10, clients, ...service });
@@ -38,7 +38,7 @@ function memory() {
   return { written, stream };
 }
 
-/** A call with everything that is logged: attempts, responses, a token, a retry, a pause and a hook that throws. */
+/** Makes a call that logs lines of all kinds: attempts, responses, a token, a retry, a pause and a hook that throws. */
 async function call(logger: Logger): Promise<void> {
   const { sandbox, client } = sandboxClient({
     logger,
@@ -74,7 +74,7 @@ const EXPECTED: Line[] = [
 
 const isLoud = ([level]: Line) => level === "warn" || level === "error";
 
-/** A line without the values that differ from run to run. */
+/** Returns a line without the values that differ from run to run. */
 const steady = ([level, message]: Line): Line => [
   level,
   message.replace(/after \d+ ms/, "after N ms").replace(/until \S+Z$/, "until T"),
@@ -99,7 +99,7 @@ it("the console writes each line once, warnings and errors to stderr", async () 
   expect(texts(err.written)).toEqual(EXPECTED.filter(isLoud).map(([, message]) => message));
 });
 
-/** Unhandled rejections until the test ends. */
+/** Returns an array that collects the reasons of unhandled rejections until the test ends. */
 function unhandledRejections(): unknown[] {
   const reasons: unknown[] = [];
   const others = process.rawListeners("unhandledRejection");
@@ -116,7 +116,7 @@ const fails = () => {
 };
 const thenable = (then: (_: unknown, reject: (error: Error) => void) => void) => ({ then });
 
-/** What a callback of the caller's may do instead of returning undefined. */
+/** What a callback of a caller may do wrong instead of returning undefined. */
 const FAILING: Record<string, () => unknown> = {
   throw: fails,
   "return a promise that rejects": () => Promise.reject(new Error("mine")),
@@ -172,7 +172,7 @@ it.each(
   ]);
 });
 
-/** A client, and the waits that its hook and the log report. */
+/** Creates a client, and collects the waits that its hook and its log lines report. */
 function observed(options: ClientOptions) {
   const events: HookEvents["waiting"][] = [];
   const lines: string[] = [];

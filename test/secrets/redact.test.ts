@@ -11,7 +11,7 @@ import { waitUntil } from "../support/with-server.js";
 const SECRET = 'p@ss (\\"word"~)/+&=ü';
 const MEGABYTE = 200_000;
 
-/** Clients that live as long as the test file, each with one secret. */
+/** Keeps clients in memory as long as the test file runs. Each has one secret. */
 const living: ClientSecrets[] = [];
 function rememberSecret(secret: string): ClientSecrets {
   const client = new ClientSecrets();
@@ -86,7 +86,7 @@ describe("redaction", () => {
     for (const secret of SECRETS) {
       rememberSecret(secret);
       const spelled = spell(secret);
-      // The padding of base64 shows nothing.
+      // The padding of base64, which may remain, reveals nothing.
       const shown = redact(`before ‹${spelled}› after`).replace(/(=|%3D)+›/, "›");
       expect(shown, secret).toBe("before ‹[redacted]› after");
     }
@@ -146,7 +146,7 @@ describe("redaction", () => {
     for (let count = 1; count < 8; count += 1) {
       one.rememberSecret(`secret-of-one-${count}`);
       one.rememberToken(`token-of-one-${count}`);
-      // What is used again is the newest.
+      // A secret that is used again counts as the newest.
       one.rememberSecret("secret-of-one-1");
     }
     other.rememberSecret("secret-of-one-2");
@@ -212,7 +212,7 @@ describe("base64 that contains a secret", () => {
             const shown = redact(`event ${spelled} end`);
             expect(shown, `${length} ${offset} ${rest}`).toContain("[redacted]");
             const parts = shown.replace("[redacted]", " ").split(" ").slice(1, -1);
-            // What is left has only the bytes around the secret.
+            // The rest of the text decodes only to bytes around the secret.
             const bytes = parts.map((part, index) =>
               index === 0 ? Buffer.from(part, encoding).toString("latin1") : "",
             );

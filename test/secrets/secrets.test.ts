@@ -9,7 +9,7 @@ import { connect, errorOf, QUICK, RECEIPT, recorder, SECRET, startServer } from 
 import { WRITES } from "../support/writes.js";
 
 const TOKEN = "canary-token-1-0123456789abcdef";
-/** Less in `npm test`. */
+/** The length of large texts, in characters. It is smaller in `npm test`. */
 const LARGE = RUN_ALL ? 6_000_000 : 1_000_000;
 const API_KEY = "canary-gateway-key-0123456789";
 const SECRETS = [SECRET, TOKEN, "canary-token-2-0123456789abcdef", API_KEY];
@@ -43,7 +43,7 @@ const readsAndWrites: [string, RecordedCall][] = [
   ]),
 ];
 
-/** In `npm test`: a read, a list, and a write of each kind. */
+/** The calls that `npm test` makes: a read, a list, and a write of each kind. */
 const SOME = ["get", "listLots", "receive", "update"];
 const CALLS = readsAndWrites.filter(([name]) => RUN_ALL || SOME.includes(name));
 
@@ -52,7 +52,7 @@ async function expectNoLeak(server: FaultServer, options: ClientOptions = {}, se
     const { recorded, note, logger, hooks } = recorder();
     const headers = { "X-Api-Key": API_KEY, Cookie: `session=${API_KEY}-cookie` };
     const client = connect(server, { retry: quick, logger, hooks, headers, ...options });
-    // Transactions return the body of any success unchanged, so a returned value is not checked.
+    // A returned value is not checked, because transactions return the body of any success unchanged.
     const outcome = await call(client, note).then(
       () => undefined,
       (error: unknown) => error,
@@ -63,7 +63,7 @@ async function expectNoLeak(server: FaultServer, options: ClientOptions = {}, se
   }
 }
 
-/** The secrets in every form in which a server may return them. */
+/** A text that returns the secrets in every form in which a server may return them. */
 const ECHO = `you sent Authorization: Bearer ${TOKEN} and client_id=scanner&client_secret=${SECRET}, X-Api-Key: ${API_KEY}, session=${API_KEY}-cookie`;
 
 describe("a server that returns the secrets", () => {
@@ -73,7 +73,7 @@ describe("a server that returns the secrets", () => {
     await expectNoLeak(server);
   });
 
-  /** A response that is not applied, with a body of any type. */
+  /** Creates a fault: the write is not applied, and the response has a body of any type. */
   const respondWith = (code: number, type: string, text: string): faults.Fault => ({
     applies: false,
     respond: ({ response }) => void response.writeHead(code, { "content-type": type }).end(text),
