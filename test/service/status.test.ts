@@ -12,7 +12,7 @@ import {
 const hundredFrom = (first: number) => Array.from({ length: 100 }, (_, index) => first + index);
 const from500 = hundredFrom(500).filter((status) => status !== 501);
 
-/** The statuses for which an answer is yes; for all others from 100 to 599 it is no. */
+/** Questions about a status, with the statuses for which the answer is yes. For all others from 100 to 599 it is no. */
 const TABLE: readonly [string, (status: number) => boolean, readonly number[]][] = [
   ["transient", isTransientStatus, [408, ...from500]],
   ["one of a write that may have been applied", mayHaveApplied, [302, 303, 408, ...from500]],
