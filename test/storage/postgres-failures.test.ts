@@ -3,7 +3,7 @@ import { StorageError } from "stocklot";
 import { describe, expect, it } from "vitest";
 import { PostgresDatabase } from "../../src/storage/postgres.js";
 
-/** A connection of a pool, whose commands that begin with `command` fail. */
+/** A pool connection on which each command that begins with `command` fails. */
 class Client extends EventEmitter {
   readonly closed: boolean[] = [];
   readonly #command: string;
@@ -25,7 +25,7 @@ class Client extends EventEmitter {
   }
 }
 
-/** Its pool has these connections, one after another; the last one always. */
+/** Creates a database whose pool returns these connections one after the other, and then always the last. */
 const connectionTo = (...clients: [Client, ...Client[]]) =>
   new PostgresDatabase({
     pool: {
@@ -62,7 +62,7 @@ describe("a COMMIT that fails", () => {
     expect(error).toBeInstanceOf(StorageError);
     expect(error).toMatchObject({ mayBeStored });
     expect(error.message).toContain(mayBeStored ? "may or may not have been stored" : "was not stored");
-    // A connection that is in doubt is not used again.
+    // If a commit is in doubt, its connection is closed instead of being used again.
     expect(client.closed).toEqual([mayBeStored]);
   });
 });

@@ -88,7 +88,7 @@ describe.skipIf(!postgres)("a PostgreSQL connection", () => {
     await other.query("ROLLBACK");
     await connection.transaction(insert(2));
     expect(await values()).toEqual([2]);
-    // The limits were those of the transaction, not of the session.
+    // The limits applied to the transaction, and are not left in the session.
     expect((await pool.query("SHOW lock_timeout")).rows).toEqual([{ lock_timeout: "0" }]);
   });
 

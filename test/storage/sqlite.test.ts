@@ -12,7 +12,7 @@ import { builtProgram } from "../support/built-program.js";
 import { turnsOf } from "../support/loop-time.js";
 import { ownFolder } from "../support/own-folder.js";
 
-/** How late the timers of half a second are: the 90th percentile, since other programs may stop this one for a while. */
+/** Returns the delay of the event loop in half a second, in ms: the 90th percentile, as other programs may stop this one. */
 async function eventLoopDelayMs(): Promise<number> {
   const delays = monitorEventLoopDelay({ resolution: 1 });
   delays.enable();
@@ -37,7 +37,7 @@ describe.each(["package", "node"] as const)("an SQLite connection, driver: %s", 
     opened.push(connection);
     return connection;
   };
-  /** Another connection, as of another process. */
+  /** Opens a second connection, as another process would. */
   const openOther = async () => {
     const database = new (await loadDriver()).DatabaseSync(path);
     opened.push(database);
@@ -56,7 +56,7 @@ describe.each(["package", "node"] as const)("an SQLite connection, driver: %s", 
       try {
         await connection.close();
       } catch {
-        // Closed by the test.
+        // The test has already closed the connection.
       }
     }
   });
@@ -103,7 +103,7 @@ describe.each(["package", "node"] as const)("an SQLite connection, driver: %s", 
     other.prepare("SELECT * FROM t").all();
     await connection.close();
     expect(readdirSync(directory).filter((file) => file.startsWith(`${name}-${files}.db`))).toHaveLength(3);
-    // The file alone has everything.
+    // The file without the log must contain everything.
     rmSync(`${path}-wal`);
     expect(await values(await open())).toEqual([]);
   });
@@ -227,11 +227,11 @@ it.each([
 
 const program = await builtProgram(new URL("./support/open-database.ts", import.meta.url));
 
-/** The error of a process that opens the database without the rights of root, who may write everywhere. */
+/** Returns the error of a process that opens the database without the rights of root, which may write everywhere. */
 const openAsOrdinaryUser = (path: string): unknown =>
   JSON.parse(execFileSync(process.execPath, [program, path], { encoding: "utf8" }));
 
-/** The error of a process whose files may have 64 KiB at most: SQLite writes them in the commit, or before if it has to. */
+/** Returns the error of a process whose files may have at most 64 KiB, which SQLite exceeds in the commit or before it. */
 const writeWithSmallFiles = (path: string, bytes: number): unknown => {
   const limited = ["-c", 'ulimit -f 128; exec "$@"', "sh", process.execPath, program, path, String(bytes)];
   return JSON.parse(execFileSync("sh", limited, { encoding: "utf8" }));

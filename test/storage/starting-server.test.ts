@@ -8,7 +8,7 @@ import { sleep } from "../support/with-server.js";
 import { brokenNetwork } from "./support/broken-network.js";
 
 /*
- * A server that is started, or started again: first nobody listens, then it replies that it is starting.
+ * A PostgreSQL server that is started or restarted. First, connections are refused, then the server replies that it is starting.
  */
 
 const postgres = await findPostgres();
@@ -17,13 +17,13 @@ const connectionString = postgres?.url ?? "";
 let names = 0;
 const LEASE_MS = 1_000;
 
-/** An outbox and a mirror in the database behind a network. */
+/** Creates an outbox and a mirror whose database is behind a network that can fail. */
 async function programs() {
   const network = await brokenNetwork(connectionString);
   onTestFinished(network.close);
   const place = { connectionString: network.url, schema: `starting_${process.pid}_${names++}` };
   const world = createWorld();
-  // A busy machine answers a write late, and then it would be looked up instead of booked.
+  // Long time limits, because a write that is answered too late on a busy machine would be looked up.
   const outbox = world.createOutbox(
     { store: postgresOutboxStore(place), leaseMs: LEASE_MS, settleMs: 2_000 },
     { timeoutMs: 2_000 },
@@ -36,7 +36,7 @@ async function programs() {
   return { network, world, outbox, mirror, sink };
 }
 
-/** How long something takes to end, in ms, and its error. */
+/** Returns how long a call takes to end, in ms, and its error. */
 async function endOf(promise: Promise<unknown>): Promise<{ ms: number; error: unknown }> {
   const startedAt = performance.now();
   const error: unknown = await promise.then(

@@ -1,24 +1,24 @@
 import { connect, createServer, type Socket } from "node:net";
 
-/** A TCP proxy in front of a database, whose network can fail. */
+/** A TCP proxy in front of a database, which simulates failures of the network. */
 export interface BrokenNetwork {
   /** The address of the database through the proxy. */
   url: string;
-  /** From now on nothing arrives any more, and nobody notices. */
+  /** From now on, nothing arrives, but connections stay open. */
   silence(): void;
-  /** Cuts all connections as soon as the database has received this text; its reply does not arrive. */
+  /** Cuts all connections as soon as the database has received this text. The reply does not arrive. */
   cutAfter(text: string): void;
-  /** From now on connections are refused, as by a server that is down or is starting. Those that are there are cut. */
+  /** Cuts all connections. From now on, refuses new ones, like a server that is down or starting. */
   refuse(how: "down" | "starting"): Promise<void>;
-  /** From now on everything arrives again, on new connections. */
+  /** From now on, everything arrives again, on new connections. */
   repair(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What a server replies that is starting. */
+/** The reply of a server that is starting. */
 const STARTING = errorResponse("FATAL", "57P03", "the database system is starting up");
 
-/** A message of the protocol. */
+/** Returns an error message of the PostgreSQL protocol. */
 function errorResponse(severity: string, code: string, message: string): Buffer {
   const fields = Buffer.from(`S${severity}\0V${severity}\0C${code}\0M${message}\0\0`);
   const head = Buffer.from("E\0\0\0\0");

@@ -3,17 +3,17 @@ import type { Random } from "../../support/random.js";
 import type { BrokenNetwork } from "./broken-network.js";
 
 /*
- * A database that lies: it hides rows, refuses, stalls, forgets what it has accepted, or restarts. One lie at a time, of
- * each kind in turn. The other side is an ordinary user.
+ * Lies of a database: it hides rows, refuses commands, stalls, forgets what it has accepted, or restarts. A test uses one lie,
+ * and the kinds of lies take turns. The program under test connects as an ordinary user.
  */
 
 export interface Lie {
   name: string;
-  /** The table that it concerns; `undefined`: all of them. */
+  /** The table that the lie concerns, or `undefined` for all tables. */
   table: string | undefined;
-  /** Whether a right is missing, or a policy applies: an error names it. */
+  /** Whether a right is missing, or a policy applies. Then an error names the right. */
   isAboutRights: boolean;
-  /** Whether calls may wait until they are ended. */
+  /** Whether calls may wait until they are aborted or the lie ends. */
   stalls: boolean;
   begin(): Promise<unknown>;
   end(): Promise<unknown>;
@@ -21,18 +21,19 @@ export interface Lie {
 
 export interface LyingDatabase {
   random: Random;
-  /** Address, as an administrator. */
+  /** The address with the user name of an administrator. */
   url: string;
   schema: string;
-  /** Each table, and a column of which a forgotten update may restore the old value. */
+  /** The tables, each with a column that gets its old value back when an update is forgotten. */
   tables: readonly (readonly [table: string, column: string])[];
   role: string;
   network: BrokenNetwork;
 }
 
 const COMMANDS = ["SELECT", "INSERT", "UPDATE", "DELETE"];
-/** No right, a constraint, a trigger, a conflict, a lock, a statement that took too long, a full disk, a fault of the server. */
+/** Errors that may pass: a conflict, a lock, a statement that took too long, a full disk, a fault of the server. */
 const PASSING = ["40001", "55P03", "57014", "53100", "XX000"];
+/** All errors, also of a missing right, a constraint, a trigger and a division by zero. */
 const STATES = ["42501", "23514", "P0001", "22012", ...PASSING];
 
 export function randomLie(seed: number, { random, url, schema, tables, role, network }: LyingDatabase): Lie {
@@ -71,7 +72,7 @@ export function randomLie(seed: number, { random, url, schema, tables, role, net
       : `IF pg_trigger_depth() = 1 THEN UPDATE ${name} AS row SET "${column}" = OLD."${column}" WHERE row::text = NEW::text; END IF; RETURN NULL`;
   let lock: Client | undefined;
   const kinds: (() => Lie)[] = [
-    // It hides.
+    // The database hides rows.
     () => {
       const others = COMMANDS.filter((one) => one !== command);
       const check = (one: string) => (one === "INSERT" ? "WITH CHECK (true)" : "USING (true)");
@@ -84,7 +85,7 @@ export function randomLie(seed: number, { random, url, schema, tables, role, net
             ${others.map((one) => `DROP POLICY of_${one} ON ${name}`).join("; ")}`),
       });
     },
-    // It refuses.
+    // The database refuses commands.
     () =>
       lie(`no right ${command} on`, {
         isAboutRights: true,
@@ -93,11 +94,11 @@ export function randomLie(seed: number, { random, url, schema, tables, role, net
       }),
     () => {
       const state = oneOf(STATES);
-      // A run goes on for about a minute while the disk is full.
+      // A run repeats commands for about a minute while such an error lasts, for example while the disk is full.
       const stalls = PASSING.includes(state);
       return byTrigger(`RAISE EXCEPTION 'no' USING ERRCODE = '${state}'`, "BEFORE", { stalls });
     },
-    // It stalls.
+    // The database stalls.
     () => byTrigger(`PERFORM pg_sleep(${oneOf([0.05, 0.4, 30])}); RETURN NEW`, "BEFORE", { stalls: true }),
     () =>
       lie("a lock of", {
@@ -110,7 +111,7 @@ export function randomLie(seed: number, { random, url, schema, tables, role, net
         end: async () => lock?.end(),
       }),
     () => lie("silence", { table: undefined, stalls: true, begin: async () => network.silence(), end: network.repair }),
-    // It forgets.
+    // The database forgets what it has accepted.
     () =>
       byTrigger(
         oneOf([
@@ -120,7 +121,7 @@ export function randomLie(seed: number, { random, url, schema, tables, role, net
         ]),
       ),
     () => byTrigger(undo, oneOf(["AFTER", "AFTER", "DEFERRED"])),
-    // It restarts.
+    // The database restarts.
     () => {
       const how = oneOf(["down", "starting"] as const);
       const downMs = oneOf([300, 1_500, 20_000]);

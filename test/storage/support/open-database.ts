@@ -1,4 +1,4 @@
-/** A process of its own that writes to a database without the rights of root, and prints the error as JSON. */
+/** Writes to a database in a process without the rights of root, and prints the error as JSON. */
 
 import { openSqlite } from "../../../src/storage/sqlite.js";
 import { findSqliteDriver } from "../../../src/storage/sqlite-driver.js";
@@ -7,7 +7,7 @@ import { findSqliteDriver } from "../../../src/storage/sqlite-driver.js";
 const NOBODY = 65_534;
 
 const [path = "", bytes = "1"] = process.argv.slice(2);
-// First, since an ordinary user may not be allowed to read the driver's files.
+// The driver is loaded first, because an ordinary user may not be allowed to read its files.
 const driver = await findSqliteDriver();
 if (process.getuid?.() === 0) {
   process.setgid?.(NOBODY);
