@@ -4,16 +4,16 @@ import { fileURLToPath } from "node:url";
 import { type BuildOptions, build } from "esbuild";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-/** In the package, so that what is not bundled is found from there. */
+/** A folder inside the package, from which imports that are not bundled are found. */
 const FOLDER = join(ROOT, "node_modules/.cache/stocklot");
 
 const sourceOf = (entry: string) => join(ROOT, "src", entry, "index.ts");
 const ENTRIES = ["bottleneck", "mirror", "msw", "opentelemetry", "outbox", "plan", "redis", "sandbox"];
 
-/** The package itself is built from its sources, since there may be no build of it yet. */
+/** Settings of a build that bundles the sources of the package, since the package may not have been built. */
 const SETTINGS = {
   alias: {
-    // Bundled, too: its hundred files take longer to load than all else.
+    // zod is bundled too, because loading its hundred files takes longer than everything else.
     zod: join(ROOT, "node_modules/zod/index.js"),
     "zod/locales": join(ROOT, "node_modules/zod/locales/index.js"),
     stocklot: sourceOf(""),
@@ -27,7 +27,7 @@ const SETTINGS = {
   logLevel: "error",
 } satisfies BuildOptions;
 
-/** The path of a program as one file of JavaScript, which starts several times as fast as its sources. */
+/** Bundles a program into one JavaScript file, which starts several times as fast as its sources. Returns the path. */
 export async function builtProgram(source: URL): Promise<string> {
   const outfile = join(FOLDER, `${basename(source.pathname, ".ts")}-${process.pid}.mjs`);
   await build({
@@ -39,7 +39,7 @@ export async function builtProgram(source: URL): Promise<string> {
   return outfile;
 }
 
-/** Builds several programs, which share what they import. */
+/** Bundles several programs. They share the code that they import. */
 export async function buildPrograms(entryPoints: { in: string; out: string }[], folder: string): Promise<void> {
   await build({
     ...SETTINGS,
@@ -48,6 +48,6 @@ export async function buildPrograms(entryPoints: { in: string; out: string }[], 
     outExtension: { ".js": ".mjs" },
     splitting: true,
   });
-  // What is not bundled is found from there as from the repository.
+  // Imports that are not bundled are found through this link.
   symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
 }

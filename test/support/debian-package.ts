@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 
-/** Whether a program is installed. `versionOption` makes it print its version. */
+/** Returns whether a program is installed, by letting it print its version. */
 export function canRun(program: string, versionOption = "--version"): boolean {
   try {
     execFileSync(program, [versionOption], { stdio: "ignore" });

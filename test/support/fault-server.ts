@@ -25,7 +25,7 @@ export const isToken: RequestFilter = ({ path }) => path === "/Token";
 export const isNotToken: RequestFilter = (request) => !isToken(request);
 export const isWrite: RequestFilter = (request) => isNotToken(request) && request.method !== "GET";
 
-/** The service on a real loopback socket, with faults on demand. */
+/** A small service on a real loopback socket, with faults on demand. */
 export class FaultServer {
   readonly service = new SmallService();
   /** All requests, token requests included, in order of arrival. */
@@ -36,7 +36,7 @@ export class FaultServer {
   #server: Server | undefined;
   #port = 0;
   #held: Promise<void> | undefined;
-  /** Waits this long before it handles a request. */
+  /** The time before the server handles a request, in ms. */
   latencyMs = 0;
 
   static async start(): Promise<FaultServer> {
@@ -62,13 +62,13 @@ export class FaultServer {
     return this.service.effects[write];
   }
 
-  /** The next `times` requests that match get the fault. Plans are used up in the order in which they were created. */
+  /** Plans a fault for the next `times` requests that match. Plans are used up in the order in which they were created. */
   plan(fault: Fault, { times = 1, on = isNotToken }: { times?: number; on?: RequestFilter } = {}): this {
     this.#plans.push({ fault, matches: on, timesLeft: times });
     return this;
   }
 
-  /** Handles no request until the function that it returns is called. */
+  /** Holds all requests until the returned function is called. */
   hold(): () => void {
     let release = () => {};
     this.#held = new Promise((resolve) => (release = resolve));
@@ -82,7 +82,7 @@ export class FaultServer {
     this.#plans.length = 0;
   }
 
-  /** Listens, on the same port as before if there was one. */
+  /** Starts to listen, on the same port as before if there was one. */
   async listen(): Promise<void> {
     const server = createServer((request, response) => void this.#handle(request, response));
     server.on("connection", (socket) => {
@@ -97,7 +97,7 @@ export class FaultServer {
 
   /** Refuses connections from now on. */
   async refuseConnections(): Promise<void> {
-    // Clients end their side when they have noticed that the server has ended its own.
+    // Waits until each client has noticed the end of its connection and has closed it.
     const closed = [...this.#sockets].map((socket) => once(socket, "close"));
     for (const socket of this.#sockets) socket.end();
     await Promise.all(closed);
@@ -135,7 +135,7 @@ export class FaultServer {
       if (response.destroyed) return;
     }
     const serviceResponse = !fault || fault.applies ? this.service.respond(seen) : { status: 200, body: { recNo: 1 } };
-    // Set here, as the clock of a test may be virtual.
+    // The date is set here, because a test may use a virtual clock.
     response.setHeader("date", new Date().toUTCString());
     const exchange = { request, response, serviceResponse, signal: this.#end.signal };
     if (fault) fault.respond(exchange);

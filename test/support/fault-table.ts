@@ -2,16 +2,16 @@ import { readFile, writeFile } from "node:fs/promises";
 import { expect, it } from "vitest";
 import type { WriteCall } from "./writes.js";
 
-/** What one fault did to each write. */
+/** The results of all writes under one fault. */
 export interface Row {
-  /** Its name in the table. Faults with the same name are shown once, and must have the same results. */
+  /** The name of the fault in the table. Faults with the same name share a row, and must have the same results. */
   fault: string;
   results: readonly { outcome: string; effects: number }[];
 }
 
 const FILE = new URL("../../docs/writes.md", import.meta.url);
 
-/** Checks the table in docs/writes.md against the results; with `UPDATE_DOCS=1` it writes the table. */
+/** Adds a test that compares the table in docs/writes.md with the results. With `UPDATE_DOCS=1`, the test writes the table. */
 export function checkFaultTable(
   name: string,
   writes: readonly WriteCall[],
@@ -32,7 +32,7 @@ export function checkFaultTable(
   });
 }
 
-/** A row for each fault, a column for the writes that have the same result in every row, and the error that is not "unknown". */
+/** Returns a table: a row per fault, a column for all writes with the same results, and the error if it is not "unknown". */
 function markdown(writes: readonly WriteCall[], results: readonly Row[]): string {
   const rows = joinRows(results);
   const names = writes.map(({ name }, index) => ({ name: `\`${name}\``, index }));
@@ -51,7 +51,7 @@ function joinRows(rows: readonly Row[]): Row[] {
     const { fault, results } = byFault.get(row.fault) ?? row;
     const outcomesOf = (of: Row["results"]) => of.map(({ outcome }) => outcome);
     expect(outcomesOf(row.results), `the outcomes of every fault called "${fault}"`).toEqual(outcomesOf(results));
-    // A machine that stalls adds an attempt after a timeout, and no more than that.
+    // On a machine that stalls, a timeout may cause an additional attempt. So the smaller number of effects counts.
     const fewest = results.map((one, index) => ({
       ...one,
       effects: Math.min(one.effects, row.results[index]?.effects ?? 0),
@@ -71,7 +71,7 @@ const errorOf = ({ results }: Row) => {
   return [...new Set(errors)].map((error) => `\`${error}\``).join(", ");
 };
 
-/** In the order of the first element of each group. */
+/** Groups elements, in the order of the first element of each group. */
 function groupBy<T>(elements: readonly T[], keyOf: (element: T) => string): [T, ...T[]][] {
   const groups = new Map<string, [T, ...T[]]>();
   for (const element of elements) {

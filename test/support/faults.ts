@@ -2,21 +2,21 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
 import type { ServiceResponse } from "./small-service.js";
 
-/** The request that a fault handles. */
+/** A request, and how a fault can respond to it. */
 export interface Exchange {
   request: IncomingMessage;
   response: ServerResponse;
-  /** The service's response without the fault; a generic success if the fault prevents the effect. */
+  /** The service's response without the fault, or a generic success if the fault prevents the effect. */
   serviceResponse: ServiceResponse;
   /** Aborted when the server closes, so that a waiting fault leaves nothing behind. */
   signal: AbortSignal;
 }
 
-/** What goes wrong with a request, and whether the service applies it anyway. */
+/** A fault of FaultServer: what goes wrong with a request, and whether the service applies the request anyway. */
 export interface Fault {
   /** Whether the request takes effect. */
   applies: boolean;
-  /** Applied after the head of the request has arrived, before its body is read. */
+  /** Whether the fault happens after the head of the request has arrived and before the body is read. */
   early?: boolean;
   respond(exchange: Exchange): void;
 }
@@ -64,7 +64,7 @@ export const status = (
     json(response, code, { statusCode: code, error: "made_up", message, details: null }, headers),
 });
 
-/** 429, whose body is a simple object in this service. */
+/** A 429. In this service, its body is a simple object. */
 export const rateLimited = (retryAfter?: string): Fault => ({
   applies: false,
   respond: ({ response }) =>
@@ -79,7 +79,7 @@ export const rateLimited = (retryAfter?: string): Fault => ({
 /** The service never responds. */
 export const hang = ({ applies }: { applies: boolean }): Fault => ({ applies, respond: () => {} });
 
-/** The head of the response arrives, and then its body, byte by byte. */
+/** The head of the response arrives at once, and its body byte by byte. */
 export const slowBody = (perByteMs: number): Fault => ({
   applies: true,
   respond: (exchange) => {
@@ -140,7 +140,7 @@ export const invalidJson = () => body('{"recNo": 12');
 export const emptyBody = () => body("");
 export const html = () => body(HTML, { headers: { "content-type": "text/html" } });
 export const tooLarge = (bytes: number) => body(JSON.stringify({ recNo: 12, filler: "x".repeat(bytes) }));
-/** Small on the wire. */
+/** A compressed body that is small on the wire, and has this many bytes when it is decompressed. */
 export const gzipBomb = (bytes: number) =>
   body(gzipSync(JSON.stringify({ recNo: 12, filler: "x".repeat(bytes) })), { headers: { "content-encoding": "gzip" } });
 export const brokenGzip = () =>

@@ -1,6 +1,6 @@
 import { createServer } from "node:net";
 
-/** A free port of the loopback interface. */
+/** Returns a free port of the loopback interface. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();

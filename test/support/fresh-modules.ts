@@ -1,4 +1,5 @@
 import { vi } from "vitest";
 
-// Files share a worker. Each has sources of its own, whose state (registered secrets, shared timers) no other file changes.
+// Test files share a worker. This loads the sources again for each file, so that no file sees the state of another one, such as
+// registered secrets and shared timers.
 vi.resetModules();

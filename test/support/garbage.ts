@@ -3,5 +3,5 @@ import { runInNewContext } from "node:vm";
 
 setFlagsFromString("--expose-gc");
 
-/** Collects the garbage of this process, so that what is left is in use. */
+/** Collects the garbage of this process, so that only objects in use remain. */
 export const collectGarbage: () => void = runInNewContext("gc");

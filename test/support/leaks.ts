@@ -1,18 +1,18 @@
 import { inspect } from "node:util";
 
-/** A piece of a secret of this length is a leak. */
+/** A visible piece of a secret is a leak if it has at least this length, in characters. */
 const MIN_LEAK_LENGTH = 12;
 
 function* piecesOf(secret: string): Generator<string> {
   for (let at = 0; at + MIN_LEAK_LENGTH <= secret.length; at += 1) yield secret.slice(at, at + MIN_LEAK_LENGTH);
 }
 
-/** Everything that a logger, a debugger or a crash report could print of a value. */
+/** Returns everything that a logger, a debugger or a crash report could print of a value. */
 export function visibleText(value: unknown): string {
-  // It shows the whole tree, but nothing behind a getter, and bytes only as numbers.
+  // `inspect` shows the whole tree, but no values of getters, and bytes only as numbers.
   const visible = [inspect(value, { depth: Infinity, showHidden: true, maxStringLength: null, maxArrayLength: null })];
   const seen = new Set<unknown>();
-  /** What throws when it is read, or is circular, shows nothing. */
+  /** Collects a value, unless reading it throws, as for a circular value. */
   const collectFrom = (read: () => unknown) => {
     try {
       collect(read());
@@ -36,7 +36,7 @@ export function visibleText(value: unknown): string {
   return visible.join("\n");
 }
 
-/** The pieces of secrets that are visible in a value. */
+/** Returns the pieces of secrets that are visible in a value. */
 export function findLeaks(value: unknown, secrets: readonly string[]): string[] {
   const visible = visibleText(value);
   return secrets.flatMap((secret) => [...piecesOf(secret)].filter((piece) => visible.includes(piece)));

@@ -1,14 +1,14 @@
 import { afterEach, vi } from "vitest";
 
-// The real ones.
+// The real functions, captured before a test stops the time.
 const { setTimeout: startTimer } = globalThis;
 const now = performance.now.bind(performance);
 
 afterEach(() => void vi.useRealTimers());
 
 /**
- * Stops timers and clocks until the end of the test, while sockets and promises go on. No time is up before the test has
- * reached what it means, however slow the machine is, and what ends has waited for no time. `passTime` lets it pass.
+ * Stops timers and clocks until the end of the test, while sockets and promises continue. So no timer fires early on a slow
+ * machine, and a call that ends has waited for no timer. `passTime` lets time pass.
  */
 export function stopTime(): void {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"] });
@@ -17,14 +17,14 @@ export function stopTime(): void {
 /** Lets stopped time pass. */
 export const passTime = async (ms: number) => void (await vi.advanceTimersByTimeAsync(ms));
 
-/** The most that passes in one turn: a timer of 100 ms leaves sockets twenty turns at least. */
+/** The most time that passes in one turn, in ms. With 5 ms, sockets get at least twenty turns before a timer of 100 ms fires. */
 const MAX_TURN_MS = 5;
 
 let loopTimes = 0;
 
 /**
- * Lets time pass with the turns of the event loop until the end of the test, as fast as real time at most. While the
- * machine is too busy for this process, its sockets and timers stand still alike.
+ * Couples time to the turns of the event loop until the end of the test. It passes at most as fast as real time. While a busy
+ * machine does not run this process, timers stand still like its sockets.
  */
 export function useLoopTime(): void {
   stopTime();
@@ -41,7 +41,7 @@ export function useLoopTime(): void {
   turn();
 }
 
-/** How many turns of the event loop, of at least 1 ms, something takes: no more on a busy machine than on an idle one. */
+/** Returns how many turns of the event loop, of at least 1 ms each, a call takes. A busy machine does not increase the number. */
 export async function turnsOf(promise: Promise<unknown>): Promise<number> {
   let turns = 0;
   const timer = setInterval(() => {

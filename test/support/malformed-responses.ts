@@ -22,10 +22,10 @@ const nested = fc
   .tuple(fc.constantFrom(["[", "]"], ['{"a":', "}"], ['{"value":[', "]}"]), fc.constantFrom(100, 5_000, 200_000))
   .map(([[open, close], depth]) => `${open?.repeat(depth)}1${close?.repeat(depth)}`);
 
-/** A valid response with some of its values replaced by others or by null. */
+/** Generates a valid response in which some values are replaced by other values or by null. */
 function mutated(valid: object): fc.Arbitrary<string> {
   const text = JSON.stringify(valid);
-  // The values after a colon, up to the next comma or bracket. They include fields at any depth.
+  // Finds values after a colon, up to the next comma or bracket, at any depth.
   const positions = [...text.matchAll(/:("[^"]*"|[^,{}[\]"]+)/g)];
   return fc
     .array(fc.tuple(fc.nat({ max: Math.max(0, positions.length - 1) }), fc.oneof(anyJson, fc.constant(undefined))), {
@@ -43,7 +43,7 @@ function mutated(valid: object): fc.Arbitrary<string> {
     });
 }
 
-/** Malformed responses to a call whose valid response this is: from one wrong value to arbitrary strings. */
+/** Generates malformed responses to a call with this valid response: from one wrong value to arbitrary strings. */
 export const malformedResponse = (valid: object): fc.Arbitrary<string> =>
   fc.oneof(
     { weight: 6, arbitrary: mutated(valid) },

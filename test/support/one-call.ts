@@ -2,13 +2,13 @@ import Bottleneck from "bottleneck";
 import { createBottleneckRateLimiter } from "../../src/bottleneck/index.js";
 import { InventoryClient } from "../../src/index.js";
 
-// Runs as a separate process: makes calls and does not close the client.
+// Program that makes calls and does not close its client. Tests run it as a separate process.
 const [baseUrl, what] = process.argv.slice(2);
 const client = new InventoryClient({
   ...(baseUrl === undefined ? {} : { baseUrl }),
   clientId: "scanner",
   clientSecret: "canary-secret-0123456789abcdef",
-  // Much longer than a test waits for this process to end.
+  // These pauses are much longer than a test waits for the end of this process.
   retry: { rateLimitDelayMs: [1_800_000, 3_600_000] },
   totalTimeoutMs: 3_600_000,
   ...(what === "fetch" ? { fetch: globalThis.fetch } : {}),

@@ -7,11 +7,11 @@ interface Context {
 const contexts = new AsyncLocalStorage<Context>();
 
 /**
- * Files share a process, where clients of an earlier test may still be at work. Returns whether what calls it belongs to the
- * calling test, or was caused by it.
+ * Begins a context for the calling test. Returns a function that tells whether its caller runs in this context or was started
+ * from it. Test files share a process, in which clients of an earlier test may still be active.
  */
 export function enterOwnContext(): () => boolean {
-  // What runs after a test inherits its context, so each begins one of its own.
+  // Code that runs after a test inherits the context of that test. So each test begins a new context.
   const own: Context = { parent: contexts.getStore() };
   contexts.enterWith(own);
   return () => {

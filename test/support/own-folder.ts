@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll } from "vitest";
 
-/** A folder of the tests of a file or suite, which is removed after them: the path of a file in it, which is written if it is given a text. */
+/** Creates a folder that is removed after the tests. The result returns a path in it, and writes a given text to that file. */
 export function ownFolder(): (name?: string, text?: string | Buffer) => string {
   const folder = mkdtempSync(join(tmpdir(), "stocklot-test-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -2,7 +2,7 @@ import { AsyncResource } from "node:async_hooks";
 import { onTestFinished, vi } from "vitest";
 import { enterOwnContext } from "./own-context.js";
 
-/** Installs fake timers for the calling test, and returns how many of them it has set and are left. */
+/** Installs fake timers. Returns a function that counts the timers that the calling test has set and that are still active. */
 export function useCountedTimers(options?: Parameters<typeof vi.useFakeTimers>[0]): () => number {
   vi.useFakeTimers(options);
   onTestFinished(() => void vi.useRealTimers());
@@ -10,7 +10,7 @@ export function useCountedTimers(options?: Parameters<typeof vi.useFakeTimers>[0
   const isOwn = enterOwnContext();
   const { setTimeout, clearTimeout } = globalThis;
   const setCounted = (callback: (...values: unknown[]) => void, delayMs?: number, ...values: unknown[]) => {
-    // As with real timers, in the context that set it, not in the one that advances the time.
+    // Runs the callback in the context that set the timer, as real timers do, not in the context that advances the time.
     const inContext = AsyncResource.bind(callback);
     const timer = setTimeout(() => {
       own.delete(timer);
@@ -23,7 +23,7 @@ export function useCountedTimers(options?: Parameters<typeof vi.useFakeTimers>[0
     own.delete(timer);
     clearTimeout(timer);
   };
-  // Their own properties are needed to restore those of the runtime.
+  // Copies the properties of the fake functions, which are needed to restore the functions of the runtime.
   globalThis.setTimeout = Object.assign(setCounted, setTimeout);
   globalThis.clearTimeout = Object.assign(clearCounted, clearTimeout);
   return () => own.size;

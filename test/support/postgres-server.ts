@@ -10,7 +10,7 @@ import { ONLY_IN_TEST_ALL, RUN_ALL } from "./runs.js";
 
 /** A PostgreSQL server to test with: one that was already running, or a private one. */
 export interface TestPostgres {
-  /** Address of a database in which tests may create schemas. */
+  /** The address of a database in which tests may create schemas. */
   readonly url: string;
   /** Stops a private server, and starts it again some time later; `undefined` for one that was already running. */
   restart?: (downMs: number) => Promise<void>;
@@ -18,15 +18,15 @@ export interface TestPostgres {
   close(): Promise<void>;
 }
 
-/** Debian installs each version into a folder of its own. */
+/** The folder in which Debian has a folder for each version of PostgreSQL. */
 const DEBIAN_VERSIONS = "/usr/lib/postgresql";
 
 /**
- * The server that `STOCKLOT_TEST_POSTGRES_URL` names. Otherwise, in `npm run test:all`, a private one on a free port of the
- * loopback interface; PostgreSQL is installed first if that is necessary and needs no password. Otherwise `undefined`, and
- * one line on the console says why.
+ * Returns the server that `STOCKLOT_TEST_POSTGRES_URL` names. If it is not set, `npm run test:all` starts a private server.
+ * PostgreSQL is installed first if that is necessary and needs no password. If there is no server, returns `undefined` and
+ * prints why.
  *
- * @throws Error if there is none and `STOCKLOT_REQUIRE_POSTGRES=1`.
+ * @throws Error if there is no server and `STOCKLOT_REQUIRE_POSTGRES=1`.
  */
 export async function findPostgres(): Promise<TestPostgres | undefined> {
   const url = process.env.STOCKLOT_TEST_POSTGRES_URL;
@@ -45,8 +45,8 @@ export async function findPostgres(): Promise<TestPostgres | undefined> {
 }
 
 /**
- * A pool that outlives its server: `end()` of a pool does not wait until its connections are closed, and a server that
- * stops before then reports it to the pool.
+ * Opens a pool that ignores errors of idle connections. `end()` of a pool does not wait until its connections are closed, and a
+ * server that stops before then causes such an error.
  */
 export function openPool(config: PoolConfig): Pool {
   const pool = new Pool(config);
@@ -56,7 +56,7 @@ export function openPool(config: PoolConfig): Pool {
 
 let databases = 0;
 
-/** The address of a database of its own, which is removed when the test ends. */
+/** Creates a database, which is removed when the test ends. Returns its address. */
 export async function newDatabase(postgres: TestPostgres | undefined): Promise<string> {
   const url = postgres?.url ?? "";
   const admin = new Client({ connectionString: url });
@@ -71,7 +71,7 @@ export async function newDatabase(postgres: TestPostgres | undefined): Promise<s
   return address.href;
 }
 
-/** The folder of the programs, with a trailing slash; empty if they are in the PATH. */
+/** Returns the folder of PostgreSQL's programs, with a trailing slash. The result is empty if they are in the PATH. */
 function findPrograms(): string | undefined {
   const versions = existsSync(DEBIAN_VERSIONS)
     ? readdirSync(DEBIAN_VERSIONS).sort((a, b) => Number(b) - Number(a))
@@ -118,7 +118,7 @@ async function startServer(programs: string): Promise<TestPostgres> {
   };
 }
 
-/** PostgreSQL refuses to run as root; Debian's package creates a user for it. */
+/** Returns the user for the server. PostgreSQL refuses to run as root, and Debian's package creates a user for it. */
 function serverUser(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const id = (option: string) => Number(execFileSync("id", [option, "postgres"], { encoding: "utf8" }));

@@ -1,6 +1,6 @@
 import type { Reporter, TestModule } from "vitest/node";
 
-/** Reports how long `npm test` takes, and what it has left out. */
+/** Prints how long `npm test` takes, and which tests it has left out. */
 export class QuickModeReporter implements Reporter {
   onInit(): void {
     console.log("The quick tests; all of them take about a minute on two idle cores.");

@@ -1,9 +1,9 @@
 import { createRandomGenerator } from "../../src/sandbox/data/random.js";
 
-/** A generator of numbers from 0 to 1 that a seed repeats. */
+/** Returns a generator of numbers from 0 to 1. The same seed gives the same numbers. */
 export const createRandom = createRandomGenerator;
 
-/** Integers from 0 up to, not including, a bound; the same ones for the same seed. */
+/** Returns integers from 0 up to, but not including, a bound. The same seed gives the same integers. */
 export type Random = (bound: number) => number;
 
 export function seededRandom(seed: number): Random {

@@ -1,4 +1,4 @@
-/** Records and pages as the service's document shows them, for everything that takes the place of the service in a test. */
+/** Records and pages as the service's document shows them. All fake services of the tests use them. */
 import type { Item, Lot, StockLevel } from "../../src/index.js";
 
 export const newItem = (changes: Partial<Item> = {}): Item => ({
@@ -55,7 +55,7 @@ export const newLevel = (changes: Partial<StockLevel> = {}): StockLevel => ({
 const PAGE_SIZE = 25;
 const MAX_PAGE_SIZE = 250;
 
-/** The page of a list that a query selects. */
+/** Returns the page of a list that a query selects. */
 export function pageOf<T>(records: readonly T[], query: URLSearchParams, maxPageSize = MAX_PAGE_SIZE) {
   const page = Number(query.get("page") ?? 1);
   const pageSize = Math.min(Number(query.get("pageSize") ?? PAGE_SIZE), maxPageSize);
@@ -88,7 +88,7 @@ export const LOT = newLot({
 
 export const LEVEL = newLevel({ partNo: 7, available: 10, inStock: 12.5, onHold: 2.5 });
 
-/** All records as one page. */
+/** Returns all records as one page. */
 export const envelope = <T>(value: T[], overrides: object = {}) => ({
   value,
   totalCount: value.length,

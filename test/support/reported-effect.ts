@@ -7,10 +7,10 @@ import {
   StocklotError,
 } from "../../src/index.js";
 
-/** What an outcome reports about the effect of a write. */
+/** The effect of a write, as an outcome of the client reports it. */
 export type ReportedEffect = "applied" | "not applied" | "unknown" | "may be resent";
 
-/** The effect that an error reports for the write that failed with it. */
+/** Returns the effect that an error reports for the write that failed with it. */
 export function reportedEffect(error: unknown, idempotent: boolean): ReportedEffect {
   if (!(error instanceof StocklotError)) throw new Error(`unexpected error: ${error}`);
   if (error instanceof OutcomeUnknownError) return "unknown";
@@ -19,11 +19,11 @@ export function reportedEffect(error: unknown, idempotent: boolean): ReportedEff
     return "not applied";
   }
   if (/nothing was sent|^POST \/Token/.test(error.message)) return "not applied";
-  // An idempotent write that failed may have been applied, and may be resent in both cases.
+  // An idempotent write may be resent, whether it was applied or not.
   return idempotent ? "may be resent" : "not applied";
 }
 
-/** Whether a reported effect is correct, given how often the write took effect. */
+/** Returns whether a reported effect is correct, given how often the write took effect. */
 export function isCorrect(reported: ReportedEffect, effects: number): boolean {
   if (reported === "applied") return effects > 0;
   if (reported === "not applied") return effects === 0;

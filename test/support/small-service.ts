@@ -1,6 +1,6 @@
 /**
- * As much of the service as tests beside the sandbox need, written from the service's document and independent of the
- * sandbox. It counts how often each write took effect, and sorts lists in different ways.
+ * A second implementation of parts of the service, written from the service's document and independent of the sandbox. It counts
+ * how often each write took effect, and can sort lists in different ways.
  */
 import { type ClientOptions, InventoryClient, type Lot } from "../../src/index.js";
 import { createRandom } from "./random.js";
@@ -15,7 +15,7 @@ export interface ServiceResponse {
 /** A request as the service receives it. */
 export interface ServiceRequest {
   method: string;
-  /** Relative to the base URL, without the query. */
+  /** The path relative to the base URL, without the query. */
   path: string;
   query: URLSearchParams;
   authorization: string | undefined;
@@ -31,27 +31,27 @@ export interface TokenSettings {
 
 type Fields = Record<string, unknown>;
 
-/** A lot, without the fields that it has in common with `newLot()`. In the list of stock levels it is a level. */
+/** A lot. Fields that are left out are those of `newLot()`. In the list of stock levels, it is shown as a stock level. */
 export interface ListedLot extends Partial<Lot> {
   recNo: number;
   partNo: number;
-  /** Its place among the lots of the same part number, instead of `recNo`. */
+  /** The sort value among lots of the same part number, instead of `recNo`. */
   rank?: number;
 }
 
 export interface ServiceBehaviour {
   /**
-   * How lists are sorted by part number. `ignored`: `sort` has no effect, `partNo-ignored`: only by other columns.
-   * `direction-ignored`: the list is always ascending.
+   * How lists are sorted by part number. `ignored`: `sort` has no effect. `partNo-ignored`: `sort` works only for other columns.
+   * `direction-ignored`: lists are always ascending.
    */
   sorting?: "numbers" | "text" | "ignored" | "partNo-ignored" | "direction-ignored" | undefined;
   /** The order of lots with the same part number. */
   ties?: "stable" | "reversed-with-direction" | "shuffled" | undefined;
   maxPageSize?: number | undefined;
-  /** Called before each page, such as to change the lots. */
+  /** Called before each page, for example to change the lots. */
   beforePage?: ((service: SmallService) => void) | undefined;
   random?: (() => number) | undefined;
-  /** Changes the lot that a receipt adds; `undefined` for none. */
+  /** Changes the lot that a receipt adds. If it returns `undefined`, the receipt adds no lot. */
   book?: ((lot: ListedLot) => ListedLot | undefined) | undefined;
 }
 
@@ -69,9 +69,9 @@ export class SmallService {
   /** How often each write took effect. */
   readonly effects: Record<Write, number> = { create: 0, receive: 0, move: 0, issue: 0, update: 0, discontinue: 0 };
   readonly items = new Map<string, Fields>([["BOLT", itemOf("BOLT", {}, 1)]]);
-  /** In the order received. */
+  /** The lots, in the order in which they were received. */
   lots: ListedLot[] = [];
-  /** Those that came by `fetch`, all but token requests. */
+  /** The URLs of the requests to `fetch`, without token requests. */
   readonly requests: URL[] = [];
   readonly tokens = new Map<string, number>();
   readonly token: TokenSettings = { expiresIn: 3600, lifeMs: 3_600_000 };
@@ -79,7 +79,7 @@ export class SmallService {
   #lastPartNo = 1_000;
   protected lastRecNo = 0;
   readonly #random = createRandom(1);
-  /** The lists in their orders, while nothing changes. */
+  /** Sorted lists, which are kept until something changes. */
   readonly #sortedLists = new Map<string, ListedLot[]>();
 
   constructor(readonly behaviour: ServiceBehaviour = {}) {}
@@ -100,7 +100,7 @@ export class SmallService {
     return Response.json(body, { status, headers: now === undefined ? {} : { date: new Date(now).toUTCString() } });
   };
 
-  /** A client that sends its requests to `fetch`. */
+  /** Creates a client that sends its requests to `fetch`. */
   client(options: ClientOptions = {}): InventoryClient {
     return new InventoryClient({
       baseUrl: "https://service.test/api/v1",
@@ -112,7 +112,7 @@ export class SmallService {
     });
   }
 
-  /** The time in the header `Date`, in ms; without one `undefined`. */
+  /** The time for the header `Date`, in ms, or `undefined` if responses have no such header. */
   protected get dateHeader(): number | undefined {
     return Date.now();
   }
@@ -274,7 +274,7 @@ export class SmallService {
     const { sorting = "numbers", ties = "stable", random = this.#random } = this.behaviour;
     const isIgnored = sorting === "ignored" || (sorting === "partNo-ignored" && sort !== "recNo");
     if (sort === "recNo" && !isIgnored) return this.lots.toSorted((one, next) => one.recNo - next.recNo);
-    // Its own order: the most recent first.
+    // Without `sort`, the most recent lots come first.
     if (sort === null && !isIgnored) return this.lots.toSorted((one, next) => next.recNo - one.recNo);
     if (isIgnored || sort !== "partNo") return direction === "DESC" ? this.lots.toReversed() : this.lots;
     const sign = direction === "DESC" && sorting !== "direction-ignored" ? -1 : 1;

@@ -1,6 +1,6 @@
 import type { Random } from "./random.js";
 
-/** Texts that spreadsheets take for something else, each with a neighbour that it may become. */
+/** Texts that spreadsheets take for numbers, dates or truth values. Many of them may become another text of this list. */
 export const REWRITABLE: readonly string[] = [
   ...[
     "0017",
@@ -32,7 +32,7 @@ function asDate(text: string): { day: number; month: number } | undefined {
   return short ? { day: Number(short[1]), month: Number(short[2]) } : undefined;
 }
 
-/** A cell as a spreadsheet saves it that took it for a number, a date or a truth value. */
+/** Returns the text of a cell as a spreadsheet saves it after it took the text for a number, a date or a truth value. */
 export function rewritten(text: string, random: Random): string {
   const date = asDate(text);
   if (date && date.month >= 1 && date.month <= 12) {
@@ -59,16 +59,16 @@ export function rewritten(text: string, random: Random): string {
 
 const roundedTo15 = (digits: string) => digits.slice(0, 15) + "0".repeat(digits.length - 15);
 
-/** What somebody does to a table in a spreadsheet before saving it. */
+/** What a person does with a table in a spreadsheet before saving it. */
 export interface Edits {
-  /** Columns, by index, that are opened as "General", and so rewritten. */
+  /** The indexes of the columns that are opened in the format "General", whose texts are rewritten. */
   columns: readonly number[];
   rewrites: boolean;
-  /** Whether lines are dropped, inserted, sorted, a column is added. */
+  /** Whether lines may be dropped, inserted or sorted, and a column may be added. */
   moves: boolean;
 }
 
-/** A table, its header first, as a spreadsheet saves it. Nothing else has been changed. */
+/** Returns a table, with its header first, as a spreadsheet saves it after these edits. */
 export function throughSpreadsheet(table: readonly (readonly string[])[], edits: Edits, random: Random): string[][] {
   const [header = [], ...rows] = table.map((row) => [...row]);
   let lines = rows.map((row) =>
@@ -87,7 +87,7 @@ export function throughSpreadsheet(table: readonly (readonly string[])[], edits:
   return [header, ...lines];
 }
 
-/** A table as CSV, in one of the forms in which programs save it. */
+/** Returns a table as CSV, with this delimiter and these line ends. */
 export function asCsv(table: readonly (readonly string[])[], delimiter = ",", lineEnd = "\r\n"): string {
   const cell = (text: string) =>
     /["\r\n\s]/.test(text) || text.includes(delimiter) ? `"${text.replaceAll('"', '""')}"` : text;

@@ -10,25 +10,25 @@ export const TRANSPORTS: [string, ClientOptions][] = [
   ["fetch", { fetch: globalThis.fetch }],
 ];
 
-/** A fetch function that sends through a dispatcher, as the global one does through its own. */
+/** Returns a fetch function that sends through a dispatcher, as the global fetch does through the global dispatcher. */
 export const fetchThrough = (dispatcher: Dispatcher): typeof globalThis.fetch => {
   const fetchFunction: unknown = (url: string, init: object) => fetch(url, { ...init, dispatcher });
   return fetchFunction as typeof globalThis.fetch;
 };
 
-/** Retries that wait for some ms. */
+/** Options for retries that wait only a few ms. */
 export const QUICK = { minDelayMs: 1, maxDelayMs: 4, rateLimitDelayMs: [5, 6] } as const;
 
 export const RECEIPT = { itemID: "BOLT", units: 1, wid: 3, reasonCode: 1 };
 
-/** Has a token, so that the first request is that of the call. */
+/** A token store that has a token, so that the first request is the request of the call. */
 export const storedToken: TokenStore = {
   get: async () => ({ accessToken: "canary-token-0123456789", expiresAt: Date.now() + 60_000 }),
   set: async () => {},
   delete: async () => {},
 };
 
-/** A logger that keeps the warnings. */
+/** Creates a logger that collects warnings. */
 export function warningLog() {
   const warnings: string[] = [];
   const ignore = () => {};
@@ -36,7 +36,7 @@ export function warningLog() {
   return { warnings, logger };
 }
 
-/** A logger and hooks that keep all that they receive. */
+/** Creates a logger and hooks that collect everything that they receive. */
 export function recorder() {
   const recorded: unknown[] = [];
   const note = (value: unknown) => void recorded.push(value);
@@ -45,7 +45,7 @@ export function recorder() {
   return { recorded, note, logger, hooks };
 }
 
-// Real ones, also while a test has stopped the time.
+// The real functions, which also work while a test has stopped the time.
 const { setTimeout: startTimer } = globalThis;
 const now = performance.now.bind(performance);
 
@@ -53,7 +53,7 @@ const openResources: { close(): Promise<void> }[] = [];
 
 afterEach(async () => {
   vi.useRealTimers();
-  // All at once, since a client waits for calls that its server may delay.
+  // Closes all at the same time, because a client waits for calls that its server may delay.
   await Promise.all(openResources.splice(0).map((one) => one.close()));
 });
 
@@ -62,17 +62,17 @@ export function closeAfterTest<T extends { close(): Promise<void> }>(resource: T
   return resource;
 }
 
-/** A fault server that is closed after the test. */
+/** Starts a fault server, which is closed after the test. */
 export async function startServer(): Promise<FaultServer> {
   return closeAfterTest(await FaultServer.start());
 }
 
-/** A client that is closed after the test. */
+/** Creates a client, which is closed after the test. */
 export function connect({ baseUrl }: { baseUrl: string }, options: ClientOptions = {}): InventoryClient {
   return closeAfterTest(new InventoryClient({ baseUrl, clientId: "scanner", clientSecret: SECRET, ...options }));
 }
 
-/** What a promise rejects with. */
+/** Returns the error with which a promise rejects. If it resolves, returns an Error that says so. */
 export async function errorOf(promise: Promise<unknown>): Promise<unknown> {
   try {
     const value = await promise;
@@ -84,7 +84,7 @@ export async function errorOf(promise: Promise<unknown>): Promise<unknown> {
 
 export const sleep = (delayMs: number) => new Promise<void>((resolve) => setTimeout(resolve, delayMs));
 
-/** Waits for something to become true, in real time. The limit only keeps a test from waiting for ever. */
+/** Waits in real time until a condition is true. The limit only keeps a test from waiting for ever. */
 export async function waitUntil(isTrue: () => boolean, timeoutMs = 25_000): Promise<void> {
   const deadline = now() + timeoutMs;
   while (!isTrue()) {
