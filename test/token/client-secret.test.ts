@@ -12,7 +12,7 @@ const never = () => new Promise<string>(() => {});
 
 type SecretFunction = Extract<ClientOptions["clientSecret"], () => unknown>;
 
-/** A function that returns another secret each time. */
+/** Creates a function that returns a new secret at each call. */
 const rotating = () => {
   let calls = 0;
   return vi.fn(() => {

@@ -19,7 +19,7 @@ const MANY = 100;
 const manyCalls = (client: InventoryClient) =>
   Promise.all(Array.from({ length: MANY }, () => client.items.get("BOLT")));
 
-/** Lets time pass, more than a real clock would, until a call has ended. */
+/** Lets stopped time pass, in steps of 100 ms, until a call has ended. */
 async function whileTimePasses<T>(call: Promise<T>): Promise<T> {
   let hasEnded = false;
   const end = () => {
@@ -50,7 +50,7 @@ describe("many calls at once make one token request", () => {
     const before = server.requests.length;
     await manyCalls(client);
     expect(server.tokenRequests).toBe(tokenRequests);
-    // No call sent an expired one.
+    // No call has sent an expired token.
     if (prepare.length === 0) expect(server.requests).toHaveLength(before + 1 + MANY);
   });
 
@@ -304,7 +304,7 @@ describe("a small limit", () => {
     // The old token was not sent.
     expect(server.requests.at(-1)?.authorization).toContain("canary-token-2");
     expect(server.requests).toHaveLength(6);
-    // The slot that it had was returned.
+    // The slot of the call that did not send the old token was returned.
     await passTime(300);
     expect(client.rateLimit.available).toBe(2);
   });
@@ -433,7 +433,7 @@ describe("a token store", () => {
 describe("a token store of several processes", () => {
   const ofAnother: StoredToken = { accessToken: "canary-token-of-another", expiresAt: Date.now() + 3_600_000 };
 
-  /** A store with a lock that fails if `give` is not set, and in which another process stores a token meanwhile. */
+  /** Creates a store with a lock. `another` is a token that another process stores meanwhile. Without `give`, the lock fails. */
   function lockedStore(give?: () => Promise<void>, another?: StoredToken) {
     const { calls, ...store } = recordingStore();
     const unlock = async () => void calls.push("unlock");
