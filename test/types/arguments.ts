@@ -1,4 +1,4 @@
-/** Compiled, never run: what the compiler must accept, and what it must reject. */
+/** Calls that the compiler must accept or reject. This file is compiled, but never run. */
 import Bottleneck from "bottleneck";
 import { createBottleneckRateLimiter } from "stocklot/bottleneck";
 import { createRedisRateLimiter, type RedisClient } from "stocklot/redis";
@@ -130,7 +130,7 @@ export async function results(): Promise<void> {
 
 const raw = () => client.request({ method: "GET", path: "/Orders/1" });
 
-/** The same name means the same in the options of a client and of a request. */
+/** Options with the same name and the same meaning in the options of a client and of a request. */
 type Shared = "timeoutMs" | "totalTimeoutMs" | "retry";
 equal<Pick<ClientOptions, Shared>, Pick<RequestOptions, Shared>>(true);
 

@@ -1,15 +1,15 @@
-/** Compiled, never run: whatever can be left out can also be `undefined`, as a variable that may be unset is. */
+/** Optional fields must accept `undefined`, the value of a variable that is not set. This file is compiled, but never run. */
 import type { MirrorOptions, PostgresSinkOptions, RunOptions, SqliteSinkOptions, WatchOptions } from "stocklot/mirror";
 import type { RedisRateLimiterOptions, RedisTokenStoreOptions } from "stocklot/redis";
 import type * as sandbox from "stocklot/sandbox";
 import type * as client from "../../src/index.js";
 
-/** Names of the fields that can be left out, but cannot be `undefined`. */
+/** The names of the fields that can be left out, but cannot be `undefined`. */
 type RefusesUndefined<T> = T extends unknown
   ? { [K in keyof T]-?: T extends Record<K, unknown> ? never : undefined extends Required<T>[K] ? never : K }[keyof T]
   : never;
 
-/** The check itself: a field that refuses `undefined` is found. */
+/** Tests the check: it finds a field that refuses `undefined`. */
 true satisfies RefusesUndefined<{ a: 1; b?: 1; c?: 1 | undefined }> extends "b" ? true : false;
 true satisfies "b" extends RefusesUndefined<{ a: 1; b?: 1; c?: 1 | undefined }> ? true : false;
 
