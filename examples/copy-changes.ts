@@ -1,6 +1,6 @@
 /**
- * A nightly report: what changed in a copy since the last report. It stores the number of the last change in a file. The copy
- * needs a history: npx stocklot mirror --sqlite stock.db --history 90.
+ * A nightly report of what has changed in a copy since the last report. It stores the number of the last change in a file. The
+ * copy needs a history: npx stocklot mirror --sqlite stock.db --history 90.
  *
  * npx tsx examples/copy-changes.ts [file.db]
  */
@@ -17,7 +17,7 @@ const copy = await openCopy(sqliteSink({ path }));
 const counts = new Map<string, number>();
 const discontinued: string[] = [];
 let last = reported;
-// If the report is older than the history, this rejects: begin anew without `after`.
+// If the last report is older than the history, this rejects. Then begin again without `after`.
 for await (const { seq, resource, type, key, after } of copy.changes(reported > 0 ? { after: reported } : {})) {
   const what = `${resource} ${type}`;
   counts.set(what, (counts.get(what) ?? 0) + 1);
@@ -33,6 +33,6 @@ printTable(
   [...counts].map(([what, count]) => [what, count]),
 );
 if (discontinued.length > 0) console.log(`  discontinued: ${discontinued.join(", ")}`);
-// Last, and at once: a report that fails is written again.
+// Stored last, and by a rename. If the report fails, the next one reports the same changes again.
 await writeFile(`${cursorFile}.new`, String(last));
 await rename(`${cursorFile}.new`, cursorFile);

@@ -1,6 +1,6 @@
--- Queries of a mirror's copy (docs/mirror.md). They run in SQLite and PostgreSQL, unless it says otherwise.
+-- Queries of a mirror's copy (docs/mirror.md). They run in SQLite and PostgreSQL, unless the comment says otherwise.
 
--- What is in a bin.
+-- The lots in a bin.
 SELECT "shortID", spot, units FROM lots
 WHERE "wID" = 3 AND spot = 'A-01' AND shipped IS NULL;
 
@@ -18,12 +18,12 @@ LEFT JOIN stock_levels AS levels ON levels."partNo" = items."partNo"
 WHERE coalesce(levels."inStock", 0) = 0 AND NOT cast(items.discontinued AS boolean)
 ORDER BY items."shortID";
 
--- Whether the copy can be trusted: lists that failed, were never read completely, or have refused removals.
+-- Whether the copy can be trusted: lists that failed, that were never read completely, or whose removals were refused.
 SELECT list, "wID", "asOf", error, "failedSince", refused FROM mirror_status
 WHERE "asOf" IS NULL OR error IS NOT NULL OR refused IS NOT NULL;
 
--- What changed behind a row, for a program that stores the last seq that it has seen. Check that it is not less than
--- expired of stocklot_mirror: up to there, rows were removed. copy.changes({ after }) does both.
+-- The changes after a row, for a program that stores the last seq that it has read. First check that this seq is not less than
+-- stocklot_mirror.expired, up to which rows were removed. copy.changes({ after }) does both.
 SELECT seq, at, resource, key, type, before, after
 FROM changes WHERE seq > 3 ORDER BY seq;
 
@@ -44,7 +44,7 @@ SELECT CASE
     WHERE "partNo" = (SELECT "partNo" FROM item)), 0)
 END AS "inStock";
 
--- How long lots stood until they were shipped or removed, in days. SQLite:
+-- How many days lots stood until they were shipped or removed. For SQLite:
 SELECT key AS "recNo", at AS "left",
   julianday(at) - julianday(coalesce(before ->> 'received', received)) AS days
 FROM changes LEFT JOIN lots ON CAST(lots.recNo AS text) = key
@@ -52,7 +52,7 @@ WHERE resource = 'lots' AND type <> 'added'
   AND before ->> 'shipped' IS NULL
   AND (type = 'removed' OR after ->> 'shipped' IS NOT NULL);
 
--- The same. PostgreSQL:
+-- The same for PostgreSQL:
 SELECT key AS "recNo", at AS "left", extract(epoch FROM at::timestamptz
   - coalesce(before ->> 'received', received)::timestamptz) / 86400 AS days
 FROM changes LEFT JOIN lots ON CAST(lots."recNo" AS text) = key

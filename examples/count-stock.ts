@@ -25,7 +25,7 @@ const sandbox = createSandbox({
 const client = new InventoryClient({ baseUrl: sandbox.baseUrl, ...sandbox.credentials, fetch: sandbox.fetch });
 const reasonCodes = { surplus: 21, shortage: 22 };
 
-// Lots that were modified in the last quarter of an hour before a snapshot are not corrected.
+// The plan does not correct lots that were modified less than 15 minutes before the snapshot.
 const QUARTER_HOUR_MS = 15 * 60_000;
 sandbox.advance(2 * QUARTER_HOUR_MS);
 const snapshot = await takeSnapshot({ client, wid });
@@ -47,7 +47,7 @@ const outbox = createOutbox({ client, store: sqliteOutboxStore({ path }) });
 const report = await plan.apply({ client, outbox });
 console.log(`\n${report.applied} groups corrected in ${report.requests} requests.`);
 
-// The washers are counted again, later: forty.
+// Half an hour later, the washers are counted again. There are forty.
 sandbox.advance(2 * QUARTER_HOUR_MS);
 const recounted = counted.map((row) => (row.itemID === "WASHER-M8" ? { ...row, counted: 40 } : row));
 const again = await planCount({

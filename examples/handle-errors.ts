@@ -144,8 +144,7 @@ await provoke(ConfigurationError, async () => clientOf({ rateLimit: { requests: 
 // Wrong arguments: nothing is sent.
 await provoke(InputValidationError, (client) => client.inventory.receive({ ...receipt, units: 0 }));
 
-// 400 validation_error: the service's own check. request() skips the client's check of arguments, which would fail
-// first.
+// 400 validation_error: the service's own check. The client's check of arguments would fail first, but request() skips it.
 await provoke(ValidationError, (client) =>
   client.request({ method: "POST", path: "/Inventory/Receive", body: { ...receipt, units: 0 } }),
 );

@@ -1,4 +1,4 @@
-/** The output of the mirror examples: a bar per resource, and a table with the report of a run. */
+/** Prints the output of the mirror examples: a bar per resource, and a table with the report of a run. */
 import type { MirrorProgress, MirrorReport } from "stocklot/mirror";
 import { number, type ProgressBar, printTable, progressBar } from "./terminal.js";
 
@@ -9,7 +9,7 @@ const LABELS = {
   warehouseStockLevels: "warehouses  ",
 };
 
-/** A bar for each full pass or increment of a resource, one below the other. */
+/** Shows a bar for each full pass or increment of a resource, one below the other. */
 export function mirrorBar(): { update(progress: MirrorProgress): void; end(): void } {
   let bar: ProgressBar | undefined;
   let now = "";

@@ -14,7 +14,7 @@ const { service, sandbox } = connect({ items: 400, lots: 10_000 });
 const [given] = process.argv.slice(2);
 const path = given ?? outFile("stock.db");
 await mkdir(dirname(path), { recursive: true });
-// Each sandbox is new, so its copy is new too.
+// Each run has a new sandbox, so it needs a new copy.
 if (sandbox && !given) for (const end of ["", "-wal", "-shm"]) await rm(path + end, { force: true });
 
 const client = new InventoryClient(service);
@@ -41,7 +41,7 @@ async function run(): Promise<void> {
   printReport(report);
 }
 
-/** What the history of the copy has: the first full pass is no change. */
+/** Prints the history of the copy. The first full pass does not count as a change. */
 async function printChanges(): Promise<void> {
   const copy = await openCopy(sink);
   for await (const { resource, key, type, after } of copy.changes()) {

@@ -20,7 +20,7 @@ import { progressBar } from "./terminal.js";
 type Cells = Record<string, string>;
 
 interface Row {
-  /** Its line in the file. */
+  /** The line of the row in the file. */
   line: number;
   cells: Cells;
   entry: OutboxEntryInput;
@@ -30,7 +30,7 @@ const COLUMNS = ["itemID", "units", "wid", "reasonCode", "spot", "serial", "refe
 
 const { service, sandbox } = connect({
   items: ["BOLT-M8", "BOLT-M10", "CABLE-3G15", "PAINT-RED"].map((shortID) => ({ shortID })),
-  // The response to one receipt is lost after it was booked, as happens on any network. The outbox finds its lot by the mark.
+  // The response to one receipt is lost after the receipt was booked, as on any network. The outbox finds the lot by its mark.
   faults: [{ method: "POST", path: "/Inventory/Receive", skip: 3, times: 1, fault: "drop-after" }],
 });
 const decision = { type: "string", multiple: true, default: [] as string[] } as const;
@@ -51,8 +51,8 @@ await using client = new InventoryClient(service);
 await using outbox = createOutbox({
   client,
   store: sqliteOutboxStore({ path }),
-  // If this program was killed, the next run waits this long for its lock. What was in progress then is looked up a minute
-  // later (`settleMs`).
+  // If this program was killed, the next run waits this long for the lock. It looks up the interrupted writes a minute later
+  // (`settleMs`).
   leaseMs: 5_000,
 });
 const wrongInputs = await add(rows);
@@ -87,7 +87,7 @@ function readRows(text: string): Row[] {
   });
 }
 
-/** Empty cells are omitted; the outbox reports what is missing or not a number. */
+/** Omits empty cells. The outbox reports what is missing or not a number. */
 function receiptFrom(cells: Cells): ReceiveInput {
   const text = (name: string) => cells[name] || undefined;
   const number = (name: string) => Number(text(name) ?? Number.NaN);

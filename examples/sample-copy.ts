@@ -1,4 +1,4 @@
-/** A copy of a sandbox for the examples that read one, with some changes in its history. */
+/** Creates a copy of a sandbox, with some changes in its history, for the examples that read a copy. */
 import { mkdir, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { InventoryClient } from "stocklot";

@@ -1,6 +1,6 @@
 /**
- * Two clients with one limit: the service may count by address, or both may use the same credentials. While one reads
- * everything, the look-ups of the other do not wait for it.
+ * Two clients share one limit, because the service counts by address or both use the same credentials. While one client reads
+ * everything, the look-ups of the other client do not wait for it.
  *
  *     npx tsx examples/share-one-limiter.ts
  */
@@ -34,7 +34,7 @@ if (sandbox) {
   console.log(`service: ${sandbox.requests.length} requests from one address, ${refused} refused`);
 }
 
-// A limiter that was passed in stays open when a client closes: the other one still needs it.
+// A limiter that was passed in stays open when a client closes, because the other client still needs it.
 await mirror.close();
 await scanner.close();
 
@@ -46,7 +46,7 @@ async function readAllLots(): Promise<{ count: number; ms: number }> {
   return { count, ms: Math.round(performance.now() - startedAt) };
 }
 
-/** How long each look-up took, in ms. */
+/** Makes look-ups from time to time. Returns how long each took, in ms. */
 async function lookUpNowAndThen(): Promise<number[]> {
   const [item] = await scanner.items.list().toArray({ limit: 1 });
   if (!item) throw new Error("the service has no items to look up");

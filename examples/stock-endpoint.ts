@@ -15,7 +15,7 @@ import {
 import { connect } from "./connect.js";
 
 const { service } = connect();
-// One client for all requests: it remembers where in the lists it has found an item.
+// All requests share one client, because it remembers where in the lists it has found an item.
 const client = new InventoryClient(service);
 
 const server = createServer(async (request, response) => {
@@ -26,10 +26,10 @@ const server = createServer(async (request, response) => {
   if (pathname !== "/stock") return reply(404, { error: "Try /stock?sku=BOLT-M8" });
   const sku = searchParams.get("sku") ?? "";
   const scope = searchParams.has("wid") ? { wid: Number(searchParams.get("wid")) } : {};
-  // A caller that goes away ends both searches, and so does the failure of one.
+  // Both searches end if the caller goes away or if one of them fails.
   const over = new AbortController();
   response.once("close", () => over.abort());
-  // Both begin at once, so this is the time of the whole response.
+  // Both searches begin at the same time, so this limits the time of the whole response.
   const options = { signal: over.signal, totalTimeoutMs: 10_000 };
   try {
     const [level, lots] = await Promise.all([

@@ -7,19 +7,19 @@ const hasColours = isTerminal && !process.env.NO_COLOR;
 
 type Style = Parameters<typeof styleText>[0];
 
-/** Colours only on a terminal. */
+/** Formats a text, but only on a terminal. */
 export function style(format: Style, text: string): string {
   return hasColours ? styleText(format, text) : text;
 }
 
 const NUMBER = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
 
-/** `12,345.6` */
+/** Formats a number like `12,345.6`. */
 export function number(value: number): string {
   return NUMBER.format(value);
 }
 
-/** `+1,200`, `-5`, and an empty string for no change. */
+/** Formats a change like `+1,200` or `-5`. No change is an empty string. */
 export function change(value: number): string {
   if (value === 0) return "";
   return value > 0 ? `+${number(value)}` : number(value);
@@ -43,12 +43,12 @@ export function printTable(header: readonly string[], rows: readonly Row[]): voi
 }
 
 const REDRAW_MS = 80;
-/** Characters next to the bar: they must fit into the line too, or the terminal would wrap it. */
+/** The number of characters next to a bar. They must fit into the line too, or the terminal would wrap it. */
 const BESIDE_BAR = 62;
 const MAX_BAR_WIDTH = 28;
 const MIN_BAR_WIDTH = 8;
 
-/** What a bar shows. */
+/** The progress that a bar shows. */
 interface Shown {
   received: number;
   totalCount: number;
@@ -63,8 +63,8 @@ export interface ProgressBar {
 }
 
 /**
- * A bar that moves on a terminal; otherwise a line for each quarter. `note` returns the text beside the bar, also while no
- * page arrives.
+ * Creates a bar that moves on a terminal. Elsewhere, it prints a line for each quarter. `note` returns the text beside the bar,
+ * which is updated even while no page arrives.
  */
 export function progressBar(label: string, note: () => string = () => ""): ProgressBar {
   let progress: Shown = { received: 0, totalCount: 0, requests: 0 };

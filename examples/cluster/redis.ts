@@ -1,4 +1,4 @@
-/** The Redis of examples/cluster: the one that REDIS_URL names, or a private server that ends with the program. */
+/** Finds a Redis for examples/cluster: the server that REDIS_URL names, or a private server that ends with the program. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createServer } from "node:net";
 import { Redis } from "ioredis";

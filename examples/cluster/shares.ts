@@ -3,9 +3,9 @@ import { printTable, style } from "../terminal.js";
 
 export interface WorkerState {
   name: string;
-  /** Times of its responses, in ms by a monotonic clock. */
+  /** The times of the responses to this process, in ms of a monotonic clock. */
   responseTimes: number[];
-  /** Calls that wait for a slot. */
+  /** The number of calls that wait for a slot. */
   waiting: number;
   note: string;
 }
@@ -17,7 +17,7 @@ export interface SharesTable {
   end(): void;
 }
 
-/** Redraws in place on a terminal; prints a line from time to time otherwise. */
+/** Redraws the table in place on a terminal. Otherwise, prints a line from time to time. */
 export function drawShares(
   states: readonly WorkerState[],
   limit: { requests: number; intervalMs: number },

@@ -20,7 +20,7 @@ const client = new InventoryClient({
   baseUrl: sandbox.baseUrl,
   ...sandbox.credentials,
   fetch: sandbox.fetch,
-  // Small numbers, so that queueing, back-off and pauses are visible within a second.
+  // Short times, so that queueing, back-off and pauses are visible within a second.
   rateLimit,
   retry: { minDelayMs: 40, rateLimitDelayMs: [150, 200] },
 });
