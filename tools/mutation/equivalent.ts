@@ -1,13 +1,13 @@
 import type { Mutant } from "./mutants.js";
 
 interface Equivalent extends Pick<Mutant, "file" | "line" | "change"> {
-  /** The function around it, if the line occurs in several. */
+  /** The name of the function around the line, if the line occurs in several functions. */
   name?: string;
   /** Why no test can notice the change. */
   reason: string;
 }
 
-/** Mutants that change nothing that a caller could observe. */
+/** Mutants whose change no caller can observe. */
 const EQUIVALENT: readonly Equivalent[] = [
   {
     file: "src/storage/sqlite.ts",
@@ -17,7 +17,7 @@ const EQUIVALENT: readonly Equivalent[] = [
   },
 ];
 
-/** Why a mutant is equivalent to the source, if it is known to be. */
+/** Returns why a mutant is equivalent to the source, or `undefined` if it is not known to be equivalent. */
 export function equivalenceOf({ file, line, change, names }: Mutant): string | undefined {
   return EQUIVALENT.find(
     (known) =>

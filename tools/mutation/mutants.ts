@@ -9,7 +9,7 @@ export interface Mutant {
   replacement: string;
   /** Names of the functions around the place, the innermost first. */
   names: readonly string[];
-  /** The line of the place, without indentation, and the change. They identify a mutant while other lines change. */
+  /** The line of the place, without indentation, and the change. They identify the mutant even if other lines change. */
   line: string;
   change: string;
 }
@@ -27,7 +27,7 @@ const OPERATORS: Readonly<Record<string, string>> = {
   "-": "+",
 };
 
-/** All mutants of a file. */
+/** Returns all mutants of a file. */
 export function mutantsOf(file: string): Mutant[] {
   const text = readFileSync(file, "utf8");
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
@@ -70,7 +70,7 @@ function functionNames(node: ts.Node): string[] {
   const names: string[] = [];
   let inner = node;
   for (let outer = node.parent; outer; inner = outer, outer = outer.parent) {
-    // What a parameter or a decorator contains belongs to the function too; its name does not.
+    // Code in a parameter or a decorator belongs to the function, but the name of the function does not.
     if (!ts.isFunctionLike(outer) || inner === outer.name) continue;
     const name = nameOf(outer);
     if (name !== undefined) names.push(name);
@@ -78,7 +78,7 @@ function functionNames(node: ts.Node): string[] {
   return names;
 }
 
-/** The name that V8 reports for a function. */
+/** Returns the name that V8 reports for a function. */
 function nameOf(node: ts.SignatureDeclaration): string | undefined {
   if (ts.isConstructorDeclaration(node)) return ts.isClassLike(node.parent) ? node.parent.name?.text : undefined;
   if (ts.isGetAccessor(node)) return `get ${node.name.getText()}`;

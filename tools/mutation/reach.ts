@@ -1,4 +1,4 @@
-/** Set up for each file of tests: records which functions of the source its tests call, and how long they take. */
+/** Set-up file of vitest. It records for each test file which functions of the source its tests call, and how long they take. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { Session } from "node:inspector";
 import { join, relative } from "node:path";

@@ -1,6 +1,6 @@
 /**
- * Changes one place of the source at a time, at random, and runs the tests that reach it: a change that no test notices is a
- * hole. It changes files of the working tree, and restores each one.
+ * Changes one random place of the source at a time, and runs the tests that reach it. A change that no test notices shows that a
+ * test is missing. It changes files of the working tree, and restores each file.
  *
  * npm run mutation:reach
  * npm run mutation -- src/outbox src/storage --count 20 --seed 1
@@ -16,18 +16,18 @@ import { equivalenceOf } from "./equivalent.js";
 import { type Mutant, mutantsOf } from "./mutants.js";
 import { Tests } from "./tests.js";
 
-/** A run that takes this many times as long as without the mutant has been stopped by it. */
+/** If a run takes this many times as long as without the mutant, the mutant has made it hang. */
 const HUNG_RATIO = 3;
-/** To start vitest. */
+/** The time for the start of vitest, in s. */
 const START_S = 40;
-/** The tests of a part with all that `npm test` leaves out: processes that are killed, servers, more random cases. */
+/** The most time, in s, for all tests of the mutant's folder, with those that `npm test` leaves out. */
 const COMPLETE_S = 900;
-/** The exit code of `timeout` if it has ended the command. */
+/** The exit code of `timeout` if it has ended its command. */
 const HUNG_STATUS = 124;
 
 const VITEST = `node node_modules/vitest/vitest.mjs run --config tools/mutation/vitest.config.ts --bail 1`.split(" ");
 
-/** With STOCKLOT_TEST_POSTGRES_URL the tests of PostgreSQL run too. Some of them end all connections of the server. */
+/** Whether tests use the server of STOCKLOT_TEST_POSTGRES_URL. Some tests end all connections of that server. */
 const sharesServer = (names: readonly string[]) => names.some((name) => name.includes("postgres"));
 
 type Result = "killed" | "hung" | "survived" | "equivalent";
@@ -40,7 +40,7 @@ function run(mutant: Mutant, tests: Tests): Result {
     const { batches, folders } = tests.batchesFor(mutant);
     for (const [index, batch] of batches.entries()) {
       const seconds = START_S + Math.ceil((HUNG_RATIO * batch.ms) / 1_000);
-      // Each worker loads the sources: of the few first tests that would be most of the time.
+      // The first batch runs in one worker, because each further worker would spend most of its time loading the sources.
       const isSequential = index === 0 || sharesServer(batch.tests);
       const vitest = [...VITEST, ...batch.tests, ...(isSequential ? ["--no-file-parallelism"] : [])];
       // `timeout` also ends the workers, which a mutant may keep busy forever.

@@ -2,19 +2,19 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Mutant } from "./mutants.js";
 
-/** Where `reach.ts` writes one file per file of tests. */
+/** The folder into which `reach.ts` writes a file for each test file. */
 export const REACH_FOLDER = "coverage/reach";
 
-/** What a file of tests calls. */
+/** The functions that a test file calls. */
 export interface Reach {
   test: string;
-  /** Its duration, in ms. */
+  /** The duration of the tests, in ms. */
   ms: number;
-  /** Names of the functions that it calls, per file of the source. */
+  /** The names of the functions that the tests call, by source file. */
   functions: Record<string, string[]>;
 }
 
-/** The tests that are the likeliest to notice a mutant of a folder, besides those in the folder of the same name. */
+/** The tests that most likely notice a mutant of a folder, besides the tests in the test folder of the same name. */
 const NEAR_TESTS: Readonly<Record<string, readonly string[]>> = {
   "src/client/auth": ["test/token", "test/call", "test/responses"],
   "src/client/send": [
@@ -32,18 +32,18 @@ const NEAR_TESTS: Readonly<Record<string, readonly string[]>> = {
   "src/storage": ["test/storage", "test/outbox/stores", "test/mirror/databases"],
 };
 
-/** Most mutants are killed within these milliseconds of tests. */
+/** The duration of the first batch of tests, in ms. It kills most mutants. */
 const FIRST_MS = 5_000;
-/** Of the tests besides the likeliest, this much is run. The names of the others are printed, for a person to judge. */
+/** The most time for less likely tests, in ms. The names of those that do not run are printed, so that a person can judge. */
 const MOST_FAR_MS = 90_000;
 
 export interface TestBatch {
   tests: string[];
-  /** Their duration without a mutant, in ms. */
+  /** The duration of the tests without a mutant, in ms. */
   ms: number;
 }
 
-/** In which files to look for a test that notices a mutant: the likeliest ones, then the others that reach its function. */
+/** Chooses the test files for a mutant: first those that most likely notice it, then others that reach its function. */
 export class Tests {
   readonly #reaches: readonly Reach[];
 
@@ -53,7 +53,7 @@ export class Tests {
     this.#reaches = files.map((name): Reach => JSON.parse(readFileSync(join(REACH_FOLDER, name), "utf8")));
   }
 
-  /** `folders` have the tests of the mutant's part, among them those that are left out of `npm test`. */
+  /** Returns the tests for a mutant. `folders` are the test folders of its part, also with tests that `npm test` leaves out. */
   batchesFor({ file, names }: Mutant): { batches: TestBatch[]; others: string[]; folders: string[] } {
     const likeliest = Object.entries(NEAR_TESTS).find(([folder]) => file.startsWith(folder))?.[1] ?? [];
     const folders = [file.split("/", 2).join("/").replace("src", "test"), ...likeliest];
@@ -80,7 +80,7 @@ export class Tests {
   }
 }
 
-/** The innermost function with a name that V8 knows decides; code outside of functions runs when the file is loaded. */
+/** Whether tests reach a mutant: they call its innermost named function, or run the file if the mutant is in no function. */
 function reachesOne(called: readonly string[], names: readonly string[]): boolean {
   const [innermost] = names;
   return innermost === undefined ? called.length > 0 : called.includes(innermost);
