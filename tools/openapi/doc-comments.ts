@@ -4,12 +4,12 @@ import ts from "typescript";
 /** The doc comments of an interface. */
 export interface Comments {
   readonly interface: string;
-  /** By field, including those of the interfaces that it extends. */
+  /** The comments by field, with those of the interfaces that this interface extends. */
   readonly fields: ReadonlyMap<string, string>;
 }
 
 /**
- * Reads the comments of an interface of `src`, so that each field is described only there.
+ * Reads the comments of an interface of `src`, so that the description of a field is in one place.
  *
  * @param file relative to `src`; it must also contain the interfaces that this one extends
  */
@@ -32,7 +32,7 @@ export function commentsOf(file: string, name: string): Comments {
   return { interface: commentOn(declaration), fields };
 }
 
-/** The first paragraph, in one line, without its source and without what only concerns TypeScript. */
+/** Returns the first paragraph of a comment in one line, without its source and without links to TypeScript names. */
 function commentOn(node: ts.Node): string {
   const [comment] = ts.getJSDocCommentsAndTags(node).filter(ts.isJSDoc);
   const text = ts.getTextOfJSDocComment(comment?.comment) ?? "";

@@ -34,7 +34,7 @@ const ABOUT = `An HTTP/JSON inventory management interface: a catalog of items, 
 
 Where this document says "not shown", the service's document leaves it open.`;
 
-/** The OpenAPI document: the table of the service, the client's schemas, and the descriptions of both. */
+/** Returns the OpenAPI document. It combines the table of operations, the client's schemas, and the descriptions of both. */
 export function openApiDocument(): JsonObject {
   return {
     openapi: "3.1.1",

@@ -106,7 +106,7 @@ export const ERROR_EXAMPLES = {
 
 type ErrorExample = keyof typeof ERROR_EXAMPLES;
 
-/** A response with the error object. */
+/** Returns a response with the error object. */
 export const errorResponse = (description: string, ...examples: readonly ErrorExample[]): JsonObject => ({
   description,
   content: jsonContent(ref("schemas/Error"), examples),

@@ -4,10 +4,10 @@ export interface JsonObject {
   readonly [name: string]: Json;
 }
 
-/** A reference to a component of the document, for example `schemas/Item`. */
+/** Returns a reference to a component of the document, for example `schemas/Item`. */
 export const ref = (component: string): JsonObject => ({ $ref: `#/components/${component}` });
 
-/** A body of this schema, with the examples of these names. */
+/** Returns a body of this schema, with the examples of these names. */
 export const jsonContent = (schema: JsonObject, examples: readonly string[] = []): JsonObject => ({
   "application/json": {
     schema,

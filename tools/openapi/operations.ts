@@ -4,17 +4,17 @@ import type { EXAMPLES } from "./examples.js";
 import { type JsonObject, jsonContent, ref } from "./json.js";
 import { inPath, itemForms, pageHeaders, paging } from "./parameters.js";
 
-/** What the table of the service does not contain about an operation. */
+/** The description of an operation. The table of operations contains the rest. */
 export interface Description {
   readonly operation: Operation;
-  /** Its name in tools. */
+  /** The name of the operation in tools. */
   readonly operationId: string;
   readonly tag: "Items" | "Inventory";
   readonly summary: string;
   readonly description?: string;
   readonly parameters?: readonly JsonObject[];
   readonly body?: JsonObject;
-  /** Successes, and the errors that not every operation has. */
+  /** The responses of successes, and of the errors that not every operation has. */
   readonly responses: JsonObject;
   /** Whether a warehouse can be out of scope. */
   readonly scoped?: true;
@@ -34,7 +34,7 @@ const ok = (description: string, schema: string, ...examples: readonly Example[]
 
 const paged = (...args: Parameters<typeof ok>): JsonObject => ({ ...ok(...args), headers: pageHeaders });
 
-/** A success of which the service's document shows nothing else. */
+/** Returns a success whose status and body the service's document does not define. */
 const open = (description: string): JsonObject => ({
   description: `${description} The form of the body is not shown, nor whether the status is 200 or 201.`,
   content: { "application/json": { schema: { description: "Not shown." } } },

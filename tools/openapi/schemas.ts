@@ -19,7 +19,7 @@ interface Component {
 
 type Fields = Readonly<Record<string, string>>;
 
-/** A schema whose interface is in `src`, with its comments there, and with descriptions that are only here. */
+/** Returns a schema with the comments of its interface in `src`, and with descriptions that exist only here. */
 function documented(schema: z.ZodType, file: string, name: string, more = "", fields: Fields = {}): Component {
   const comments = commentsOf(file, name);
   return {
@@ -107,12 +107,12 @@ const COMPONENTS: Readonly<Record<string, Component>> = {
   ),
 };
 
-/** The schemas of the document, created from those that the client validates with. */
+/** Returns the schemas of the document, created from the schemas with which the client validates. */
 export function schemas(): JsonObject {
   const registry = z.registry<{ id: string }>();
   for (const [id, { schema }] of Object.entries(COMPONENTS)) registry.add(schema, { id });
   const { schemas } = z.toJSONSchema(registry, {
-    // For the service, objects may have more fields.
+    // The service accepts objects with more fields.
     io: "input",
     unrepresentable: "any",
     uri: (id) => `#/components/schemas/${id}`,
@@ -122,11 +122,11 @@ export function schemas(): JsonObject {
   return { ...Object.fromEntries(made), ...ERROR_SCHEMAS };
 }
 
-/** Removes what zod adds and the service does not document. Tools support `["string", "null"]` best. */
+/** Removes what zod adds and the service does not document. Writes nullable types as `["string", "null"]`, as tools prefer. */
 function tidy(schema: z.core.JSONSchema.BaseSchema): void {
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
-  // Only the client refuses other fields.
+  // Only the client refuses unknown fields.
   delete schema.additionalProperties;
   const [first, second, ...more] = schema.anyOf ?? [];
   if (first && second?.type === "null" && typeof first.type === "string" && more.length === 0) {
