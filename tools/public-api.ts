@@ -1,6 +1,6 @@
 /**
- * The public API of each entry point as a text file in `tools/api/`: what it exports, with types and without comments. A test compares
- * them, so that every change of the public API is visible in a diff.
+ * Writes the public API of each entry point into a text file in `tools/api/`: its exports, with types and without comments. A
+ * test compares the files with the source, so that every change of the public API is visible in a diff.
  *
  * npm run api
  */
@@ -15,7 +15,7 @@ const FLAGS =
   ts.TypeFormatFlags.UseStructuralFallback |
   ts.TypeFormatFlags.UseAliasDefinedOutsideCurrentScope;
 
-/** The entry points by their names, such as `stocklot/plan`, with their source files. */
+/** Returns the source files of the entry points, by the name of the entry point, such as `stocklot/plan`. */
 export function entryPoints(): Map<string, string> {
   const { exports } = JSON.parse(readFileSync(`${ROOT}package.json`, "utf8"));
   const names = Object.keys(exports).filter((name) => !name.endsWith(".json"));
@@ -27,14 +27,14 @@ export function entryPoints(): Map<string, string> {
   );
 }
 
-/** The entry points alone. */
+/** Creates a program that contains only the entry points. */
 function createProgram(): ts.Program {
   const { config } = ts.readConfigFile(`${ROOT}tsconfig.json`, ts.sys.readFile);
   const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files: [] }, ts.sys, ROOT);
   return ts.createProgram([...entryPoints().values()], options);
 }
 
-/** The text of each file in `tools/api/`, by its name. */
+/** Returns the text of each file in `tools/api/`, by its name. */
 export function publicApi(program = createProgram()): Map<string, string> {
   const entries = entryPoints();
   const checker = program.getTypeChecker();
@@ -50,7 +50,7 @@ export function publicApi(program = createProgram()): Map<string, string> {
   );
 }
 
-/** The compiler lists the members of a union as it finds them, which changes with code that has nothing to do with it. */
+/** Sorts the members of unions. The compiler lists them in the order in which it has read them, which unrelated code changes. */
 const inFixedOrder = (text: string): string =>
   text.replace(/"[^"]*"(?: \| "[^"]*")+/g, (union) => union.split(" | ").sort().join(" | "));
 
@@ -84,7 +84,7 @@ function describeExport(checker: ts.TypeChecker, exported: ts.Symbol): string {
   return parts.join("\n");
 }
 
-/** The name with type parameters and base types, as they are declared. */
+/** Returns the name with type parameters and base types, as declared. */
 function headOf(symbol: ts.Symbol, name: string): string {
   const [declaration] = symbol.declarations ?? [];
   if (!declaration) return name;
@@ -94,7 +94,7 @@ function headOf(symbol: ts.Symbol, name: string): string {
   return [name + generic, ...(bases ?? []).map((base) => base.getText())].join(" ");
 }
 
-/** Own members and inherited ones of this package, except private and internal ones. */
+/** Returns the members, also those inherited from types of this package, but no private and internal members. */
 function membersOf(checker: ts.TypeChecker, type: ts.Type): string[] {
   const members = checker.getPropertiesOfType(type).filter((member) => {
     const [declaration] = member.declarations ?? [];
