@@ -1,4 +1,4 @@
-/** Run by the release workflow before `npm publish`. It changes the README of the checkout, which is not used afterwards. */
+/** Changes the README before `npm publish`. The release workflow runs it in a checkout that is not used afterwards. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { withAbsoluteLinks } from "./readme-links.js";
 

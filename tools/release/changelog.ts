@@ -1,7 +1,7 @@
 const UNRELEASED = /^## Unreleased\n+(?!## )(?=\S)/m;
 
 /**
- * The changelog of a release: moves the content of `Unreleased` under the version and its day. Throws if there is none.
+ * Returns the changelog of a release. Moves the content of `Unreleased` under the version and its day. Throws if it is empty.
  *
  * @param date the day of the release, as in `2026-01-31`
  */

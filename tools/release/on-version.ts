@@ -1,4 +1,4 @@
-/** Run by `npm version` after it has changed package.json, and before it commits and tags. */
+/** Updates the files of a release. `npm version` runs it after it has changed package.json, and before it commits and tags. */
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import packageJson from "../../package.json" with { type: "json" };

@@ -1,5 +1,5 @@
 /**
- * The README with absolute links, since the registry shows it without the other files.
+ * Returns the README with absolute links, because the registry shows it without the other files.
  *
  * @param repository owner and name on github.com, as in `acme/stocklot`
  * @param tag the tag of the release, as in `v1.2.3`
