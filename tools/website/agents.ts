@@ -8,11 +8,11 @@ const CHECKLIST = "docs/operating.md";
 const WRITES = "docs/writes.md";
 const REFERENCE = "docs/reference.md";
 
-/** Links of a guide as they are from the root of the package. */
+/** Rewrites links of a guide relative to the root of the package. */
 const fromRoot = (markdown: string) =>
   replaceTargets(markdown, (target) => (target.startsWith("../") ? target.slice(3) : `docs/${target}`));
 
-/** The first group of a pattern in a document. */
+/** Returns the first group of a pattern in a document. */
 function partOf(path: string, what: string, pattern: RegExp): string {
   const part = pattern.exec(readDocument(path))?.[1];
   if (part === undefined) throw new Error(`${path} has no ${what}`);
@@ -57,7 +57,7 @@ Field names differ between records (\`wID\`, \`recNo\`, \`rFIDTag\`) and inputs 
 ${guideLinks()}
 `;
 
-/** For agents that load skills: front matter, then the text. */
+/** Returns SKILL.md, for agents that load skills: front matter, then the text. */
 export const skillText = (): string => `---
 name: ${packageJson.name}
 description: Use the npm package ${packageJson.name}, the client of the Inventory and Item Catalog Service, to read items, lots and stock levels and to receive, move and issue stock without booking anything twice.
@@ -69,7 +69,7 @@ ${packageJson.description}
 
 ${body()}`;
 
-/** For agents that read a site: see llmstxt.org. */
+/** Returns llms.txt, for agents that read a site: see llmstxt.org. */
 export const llmsText = (): string => `# ${packageJson.name}
 
 > ${packageJson.description}

@@ -1,4 +1,4 @@
-/** The API reference: TypeDoc writes its pages. */
+/** Writes the pages of the API reference with TypeDoc, and rearranges them. */
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { PAGES, ROOT } from "./pages.js";
 
 const API = join(PAGES, "api");
 
-/** Writes the pages. A warning is an error: a name without a comment, a link that leads nowhere. */
+/** Writes the pages. A warning of TypeDoc is an error: a name without a comment, or a link that leads nowhere. */
 export function writeApiPages(): void {
   execFileSync(
     process.execPath,
@@ -35,7 +35,7 @@ export function writeApiPages(): void {
   writeFileSync(join(API, "index.md"), index());
 }
 
-/** What the page of the client shows first, by use. */
+/** The sections of the page of the client, each with its names, in order of use. */
 const GROUPS: readonly (readonly [title: string, names: RegExp])[] = [
   ["The client", /^(InventoryClient|ClientOptions|RequestOptions|RateLimitOptions|RetryOptions)$/],
   ["Items and inventory", /^(Items|Inventory|.*Scope|ItemSearchOptions|Find\w+|Found\w+)$/],
@@ -45,12 +45,12 @@ const GROUPS: readonly (readonly [title: string, names: RegExp])[] = [
   ["More", /./],
 ];
 
-/** A section of a page: its heading of a level, and all below it. */
+/** Splits a page into sections. Each has a heading of this level, and everything below it. */
 const sectionsOf = (text: string, level: number): string[] => text.split(new RegExp(`^(?=#{${level}} )`, "m"));
 
 const nameOf = (section: string) => /^#+ (?:`\w+` )?([\w$]+)/.exec(section)?.[1] ?? "";
 
-/** Names by use, and the details of each folded. */
+/** Arranges the names of a page in order of use, and folds their details. */
 function arranged(page: string): string {
   const [head = "", ...sections] = sectionsOf(page.replace(/^\*\*\*\n+/gm, "").replace(/^## .*\n+/gm, ""), 3);
   const named = sections.map((section) => ({ name: nameOf(section), text: withFoldedMembers(section) }));
@@ -63,7 +63,7 @@ function arranged(page: string): string {
     );
   const groups = GROUPS.map(([title, names], index) => {
     const isFirst = (name: string) => GROUPS.findIndex(([, each]) => each.test(name)) === index;
-    // As listed, then all others.
+    // Names that the pattern lists are in its order, and others follow.
     const order = (name: string) => (names.source.includes(name) ? names.source.indexOf(name) : names.source.length);
     const own = named.filter(({ name }) => isFirst(name));
     own.sort((left, right) => order(left.name) - order(right.name));
@@ -77,13 +77,13 @@ interface NamedSection {
   readonly text: string;
 }
 
-/** What creates, other functions, then each type behind what mentions it. */
+/** Sorts sections: functions that create something, other functions, then types in the order in which they are mentioned. */
 function inOrderOfUse(sections: readonly NamedSection[]): NamedSection[] {
   const functions = sections.filter(({ text }) => /^### [\w$]+\(\)/.test(text));
   const placed = functions.sort(
     (left, right) => Number(right.name.startsWith("create")) - Number(left.name.startsWith("create")),
   );
-  // The loop also goes through what it adds.
+  // The loop also visits the sections that it adds to `placed`.
   for (const { text } of placed)
     for (const [, anchor] of text.matchAll(/\(#([\w-]+)\)/g)) {
       const section = sections.find(({ name }) => anchorOf(name) === anchor);
@@ -97,7 +97,7 @@ const bodyOf = (part: string) => part.replace(/^#+ .*\n+/, "");
 const folded = (summary: string, text: string) =>
   `<details>\n<summary>${summary}</summary>\n\n${text.trim()}\n\n</details>\n\n`;
 
-/** A class, a function or a type: what it is and an example, then its members. */
+/** Arranges the section of a class, function or type: its description and an example, then its members. */
 function withFoldedMembers(section: string): string {
   const [head = "", ...groups] = sectionsOf(section, 4);
   const isFunction = groups.some((group) => /^(Returns|Parameters)$/.test(titleOfPart(group)));
@@ -117,7 +117,7 @@ function arrangedGroup(group: string, isError: boolean): string {
     case "Example":
       return bodyOf(group);
     case "Type Parameters":
-      // Names alone say nothing.
+      // A table that contains only names of type parameters is left out.
       return tableIn(bodyOf(group)).rows[0]?.length === 1 ? "" : folded("type parameters", bodyOf(group));
     case "Union Members":
     case "Type Declaration":
@@ -125,7 +125,7 @@ function arrangedGroup(group: string, isError: boolean): string {
     case "Properties":
       return arrangedProperties(bodyOf(group));
     case "Constructors":
-      // The package creates its errors.
+      // Only the package creates errors, so the constructor of an error class is folded.
       return isError && members.length > 0 ? folded("constructor", members.join("")) : members.join("");
     case "Accessors":
     case "Methods":
@@ -135,7 +135,7 @@ function arrangedGroup(group: string, isError: boolean): string {
   }
 }
 
-/** "Extends A", instead of a list below a heading. */
+/** Writes "Extends A" in one line, instead of a list below a heading. */
 const inOneLine = (group: string) => {
   const names = [...bodyOf(group).matchAll(/^- (.*)$/gm)].map(([, name]) => name?.replaceAll(").[", "), ["));
   const ending =
@@ -143,13 +143,13 @@ const inOneLine = (group: string) => {
   return `${titleOfPart(group)} ${names.join(", ")}${ending}.\n\n`;
 };
 
-/** A member has a heading of its own; the signature says what it returns. */
+/** Arranges a member. Its signature already shows what it returns. */
 function arrangedMember(member: string): string {
   const [head = "", ...parts] = sectionsOf(member.replace(/^###### Get Signature\n+/m, ""), 6);
   return head.replace(/^#/, "") + withFoldedDetails(parts);
 }
 
-/** The example, then parameters, results and errors, folded. */
+/** Shows the example first, and folds parameters, results and errors. */
 function withFoldedDetails(parts: readonly string[]): string {
   const titled = parts.map((part) => ({
     title: titleOfPart(part),
@@ -171,7 +171,7 @@ function withFoldedDetails(parts: readonly string[]): string {
 
 const cellsOf = (row: string) => row.slice(2, -2).split(/(?<!\\) \| /);
 
-/** The rows of the table with which a text begins, and what stands below. */
+/** Splits a text into the rows of the table with which it begins, and the text below the table. */
 function tableIn(text: string): { rows: string[][]; below: string } {
   const [table = ""] = /^(?:\|.*\n?)*/.exec(text) ?? [];
   return { rows: table.trim().split("\n").map(cellsOf), below: text.slice(table.length) };
@@ -181,17 +181,17 @@ const rowOf = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
 
 const withoutExample = (cell: string) => cell.replace(/ \*\*Example\*\* .*$/, "");
 
-/** TypeDoc writes a list into one line. */
+/** Restores the lines of a list, which TypeDoc writes into one line. */
 const withLinesOfList = (cell: string) =>
   cell.replace(/(?:^| )- (?=`[^`]+`:)/g, (_, at: number) => (at > 0 ? "<br>" : ""));
 
-/** TypeDoc writes each default as code, also one that is a sentence. */
+/** Writes a default that is a sentence as text. TypeDoc writes every default as code. */
 const withDefaultAsText = (cell: string) => cell.replace(/(\*\*Default\*\* )`((?![{[])[^` ]* [^`]*)`/, "$1$2");
 
-/** More properties than fit beside each other are folded; their names stay. */
+/** A table with more properties than this is folded. Only the names of the properties are shown. */
 const MOST_PROPERTIES = 6;
 
-/** The properties of a class or type, without what an exported ancestor has, and without `readonly` and `public`. */
+/** Arranges the table of properties, without those of an exported ancestor, and without `readonly` and `public`. */
 function arrangedProperties(text: string): string {
   const { rows, below } = tableIn(text);
   const [columns = []] = rows;
@@ -204,13 +204,13 @@ function arrangedProperties(text: string): string {
   const shown = (cell: string) => withDefaultAsText(withLinesOfList(cell));
   const table = `${[head, rule, ...own].map((cells) => `${rowOf(cells.map(shown))}\n`).join("")}\n${below}`;
   if (own.length <= MOST_PROPERTIES) return `${table}\n`;
-  // A field of an object has the name of the object before its own.
+  // A dotted name is a field of a property that is an object. It is not listed.
   const names = own.map(([cell = ""]) => /`([^`]+)`/.exec(cell)?.[1] ?? "").filter((name) => !name.includes("."));
   const list = names.map((name) => `<code>${name}</code>`).join(", ");
   return folded(`${names.length} properties: ${list}`, table);
 }
 
-/** The examples of the options, by interface. In a table TypeDoc would write each into one line. */
+/** Returns the examples of options, by interface. In a table, TypeDoc would write each example into one line. */
 function optionExamples(): Map<string, string[]> {
   const examples = new Map<string, string[]>();
   for (const file of readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" })) {
@@ -230,7 +230,7 @@ function optionExamples(): Map<string, string[]> {
   return examples;
 }
 
-/** The examples of options stand below their table, folded. */
+/** Adds the examples of options below their table, folded. */
 const withExamplesBelow = (page: string, examples: ReadonlyMap<string, string[]>) =>
   sectionsOf(page, 3)
     .map((section) => {
@@ -245,7 +245,7 @@ const withExamplesBelow = (page: string, examples: ReadonlyMap<string, string[]>
     })
     .join("");
 
-/** The first sentence of each class, interface and type, by its name. */
+/** Returns the first sentence of each class, interface and type, by its name. */
 function firstSentences(pages: readonly string[]): Map<string, string> {
   const names = pages.flatMap((page) => [
     ...page.matchAll(/^### ([\w$]+)(?:\\<.*)?\n\n(?:> .*\n\n)?([A-Z][\s\S]*?)(?:\n\n|$)/gm),
@@ -255,14 +255,14 @@ function firstSentences(pages: readonly string[]): Map<string, string> {
 
 const sentenceOf = (text: string) => /^.*?[.:](?= |$)/.exec(text.replaceAll("\n", " "))?.[0].replace(/:$/, ".") ?? "";
 
-/** What the service's document says of a parameter that is named as a field of it. */
+/** The fields of the service's document that describe a parameter of the same name. */
 const FIELDS: Readonly<Record<string, { readonly description: string }>> = {
   ...openApi.components.schemas.Item.properties,
   shortIDs: { description: "SKUs of the items." },
   categoryID: openApi.components.schemas.Item.properties.category,
 };
 
-/** A parameter without a description of its own has that of its type, or of the field. */
+/** Adds the description of its type, or of the field with its name, to a parameter that has no description. */
 function withDescriptions(page: string, sentences: ReadonlyMap<string, string>): string {
   return page.replace(/^\| Parameter \| Type \|\n\| -+ \| -+ \|\n((?:\|.*\n)+)/gm, (_, rows: string) => {
     const described = rows.replace(/^\| (.*?) \| (.*) \|$/gm, (_row, parameter: string, type: string) => {
@@ -274,7 +274,7 @@ function withDescriptions(page: string, sentences: ReadonlyMap<string, string>):
   });
 }
 
-/** TypeDoc writes a heading for each error. */
+/** Combines errors into one list. TypeDoc writes a heading for each error. */
 const withOneListOfErrors = (page: string) =>
   page.replace(
     /^(#+) Throws\n(?:\n[\s\S]*?\n(?=\n(?:#|\*\*\*)))(?:\n\1 Throws\n(?:\n[\s\S]*?\n(?=\n(?:#|\*\*\*))))*/gm,
@@ -284,13 +284,13 @@ const withOneListOfErrors = (page: string) =>
     },
   );
 
-/** The anchors of the error classes, by their names. */
+/** Returns the anchors of the error classes, by their names. */
 const errorAnchors = (page: string) =>
   new Map(
     [...page.matchAll(/^### (?:`abstract` )?(\w+Error)$/gm)].map(([heading, name = ""]) => [name, anchorOf(heading)]),
   );
 
-/** Error classes in comments lead to their descriptions. In other code, such as `OutcomeUnknownError.request`, they are left. */
+/** Links the names of error classes to their descriptions, but not within code such as `OutcomeUnknownError.request`. */
 const withErrorLinks = (page: string, anchors: ReadonlyMap<string, string>) =>
   page.replace(
     /^```[\s\S]*?^```$|^[#>].*$|\[[^\]]*\]\([^)]*\)|`([^`\n]*)`|\b(\w+Error)\b/gm,
@@ -301,8 +301,8 @@ const withErrorLinks = (page: string, anchors: ReadonlyMap<string, string>) =>
   );
 
 /**
- * TypeDoc numbers anchors in its own way: that of `OutboxSummary`, too, because `Outbox` has a method `summary`. On the site,
- * the second heading of a name (a type beside its function) has the number 1.
+ * Corrects the numbers in anchors. TypeDoc also numbers `OutboxSummary`, because `Outbox` has a method `summary`. The site only
+ * numbers the second heading of the same name, such as that of a type beside its function, with 1.
  */
 function withAnchorsOfSite(page: string): string {
   const headings = [...page.matchAll(/^#+ (.*)$/gm)].map(([, title = ""]) => anchorOf(title));
@@ -317,7 +317,7 @@ function index(): string {
   return `# API reference\n\nEvery public name, by the entry point that exports it. Begin with [InventoryClient](/api/stocklot#inventoryclient), [Items](/api/stocklot#items) and [Inventory](/api/stocklot#inventory).\n\n| import | what it provides |\n| --- | --- |\n${rows.join("")}`;
 }
 
-/** The entry points. */
+/** Returns the sidebar of the API reference, which lists the entry points. */
 export const apiSidebar = (): DefaultTheme.SidebarItem[] => [
   { text: "API reference", link: "/api/" },
   ...ENTRY_POINTS.map((name) => ({ text: name, link: `/api/${name}` })),

@@ -1,8 +1,8 @@
-/** Mermaid diagrams as SVG, drawn when the site is built. */
+/** Draws Mermaid diagrams as SVG when the site is built. */
 import { renderMermaidSVG } from "beautiful-mermaid";
 import type { MarkdownRenderer } from "vitepress";
 
-/** Draws each block of the language `mermaid`. */
+/** Makes a renderer draw each code block of the language `mermaid`. */
 export function drawDiagrams(markdown: MarkdownRenderer): void {
   const { fence } = markdown.renderer.rules;
   markdown.renderer.rules.fence = (tokens, index, options, environment, self) => {
@@ -15,10 +15,10 @@ export function drawDiagrams(markdown: MarkdownRenderer): void {
 const INVISIBLE = "\u200b";
 
 /**
- * The styles are in the style sheet of the site: those of the drawing name a font of another host.
+ * Returns a drawing without its styles, which would load a font from another host. The style sheet of the site has the styles.
  *
- * Arrows without labels are drawn on shared lines, through the boxes between. So each gets an invisible label, whose frame
- * is removed.
+ * Arrows without labels would share lines, which cross the boxes between them. So each arrow gets an invisible label. The frame
+ * of the label is removed.
  */
 const draw = (source: string): string =>
   renderMermaidSVG(source.replaceAll(" --> ", ` -->|${INVISIBLE}| `), {

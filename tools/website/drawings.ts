@@ -1,4 +1,4 @@
-/** Pictures of guides and charts of the benchmark become part of their page: they have its colours and its width. */
+/** Inserts pictures of guides and charts of the benchmark into their pages, so that they have a page's colours and width. */
 import { basename } from "node:path";
 import type { MarkdownRenderer } from "vitepress";
 import { readDocument } from "./pages.js";
@@ -15,7 +15,7 @@ export function inlineDrawings(markdown: MarkdownRenderer): void {
   };
 }
 
-/** The styles are in the style sheet of the site. */
+/** Removes the styles, which are in the style sheet of the site. */
 const inlined = (svg: string): string =>
   svg
     .replace(/<style>[\s\S]*?<\/style>/, "")

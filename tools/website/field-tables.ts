@@ -1,4 +1,4 @@
-/** The tables of docs/reference.md, generated from openapi.json. */
+/** Generates the tables of docs/reference.md from openapi.json. */
 import { z } from "zod";
 
 const fieldSchema = z.object({
@@ -19,7 +19,7 @@ const documentSchema = z.object({
 
 type Field = z.infer<typeof fieldSchema>;
 
-/** What the tables are generated from. */
+/** The OpenAPI document, as far as the tables need it. */
 export type OpenApiDocument = z.infer<typeof documentSchema>;
 
 /** The methods whose inputs a table shows, and the schemas of the inputs. */
@@ -62,14 +62,14 @@ function fieldTable({ components: { schemas } }: OpenApiDocument, name: string):
   return tableOf(["name", "meaning", "type", ...(inputs.length > 0 ? ["input of"] : [])], rows);
 }
 
-/** The methods that take a field. */
+/** Returns the methods that take a field, and whether the field is required. */
 function inputsWith(inputs: readonly Input[], field: string): string {
   const having = inputs.filter(({ properties }) => field in properties);
   const isRequired = having.length > 0 && having.every(({ required }) => required.includes(field));
   return having.map(({ method }) => method).join(", ") + (isRequired ? ": required" : "");
 }
 
-/** The meaning of a field of several inputs. If one comment has all words of another, the shorter one is enough. */
+/** Returns the meaning of a field of several inputs. If all comments contain the words of one comment, that one is enough. */
 function meaningIn(inputs: readonly Input[], field: string): string {
   const methods = new Map<string, string[]>();
   for (const { method, properties } of inputs) {
@@ -84,7 +84,7 @@ function meaningIn(inputs: readonly Input[], field: string): string {
   return shortest ?? [...methods].map(([meaning, names]) => `${names.join(", ")}: ${meaning}`).join(" ");
 }
 
-/** The comment without unit and format, which are part of the type. */
+/** Returns the comment without unit and format, which the column of the type shows. */
 const meaningOf = ({ description }: Field): string =>
   description
     .replace(/, in the item's unit of measure( \(`uOM`\))?(, like .*(?=\.))?/, "")
@@ -98,7 +98,7 @@ function typeOf({ type, format, description }: Field): string {
   return types.includes("null") ? `${name} or null` : name;
 }
 
-/** The comment on a quantity states its unit. */
+/** Returns the unit of a number, which its comment must state. */
 function unitOf(description: string): string {
   if (description.includes("currency and unit not documented")) return "(currency and unit not documented)";
   if (description.includes("not documented")) return "(unit not documented)";

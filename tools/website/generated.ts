@@ -1,4 +1,4 @@
-/** What is generated from other files and committed. */
+/** Generates the files that are committed although they are generated from other files. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { llmsText, skillText } from "./agents.js";
@@ -7,7 +7,7 @@ import { ROOT, readDocument } from "./pages.js";
 
 const DATA_GUIDE = "docs/reference.md";
 
-/** The expected content of each generated file, by its path in the repository. */
+/** Returns the expected content of each generated file, by its path in the repository. */
 export function generatedFiles(): Map<string, string> {
   const openApi: unknown = JSON.parse(readFileSync(join(ROOT, "openapi.json"), "utf8"));
   return new Map([

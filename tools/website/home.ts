@@ -1,10 +1,10 @@
-/** The home page of the site: its program is the first one of the README, its figures are those of the benchmark. */
+/** The home page of the site. It shows the first program of the README, and figures of the benchmark. */
 import { readFileSync } from "node:fs";
 import { RESULTS } from "../../bench/paths.js";
 import { figureOf, type Results } from "../../bench/results.js";
 import { withTabs } from "./package-managers.js";
 
-/** The first block of a language in the README. */
+/** Returns the first block of a language in the README. */
 function blockOf(readme: string, language: string): string {
   const [block] = new RegExp(`^\`\`\`${language}\\n[\\s\\S]*?^\`\`\`$`, "m").exec(readme) ?? [];
   if (block === undefined) throw new Error(`the README has no block of ${language}`);
@@ -114,7 +114,7 @@ function figures(): Figure[] {
 const cards = (name: string, all: readonly string[]) =>
   `<div class="cards ${name}">\n${all.map((card) => `<div>\n\n${card}\n\n</div>\n`).join("")}</div>\n`;
 
-/** Links are paths in the repository, as in all documents. */
+/** Returns the home page. Its links are paths in the repository, as in all documents. */
 export const homePage = (readme: string): string => `---
 layout: home
 title: stocklot

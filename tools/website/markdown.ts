@@ -1,7 +1,7 @@
 /** Code in Markdown, which contains neither links nor headings. */
 const CODE = /^```[\s\S]*?^```$|`[^`\n]+`/gm;
 
-/** The anchor of a heading, as repositories create it. */
+/** Returns the anchor of a heading, as repositories create it. */
 export const anchorOf = (heading: string): string =>
   heading
     .replace(/^#+ /, "")
@@ -11,14 +11,14 @@ export const anchorOf = (heading: string): string =>
     .replace(/[^\p{L}\p{N}\s_-]/gu, "")
     .replaceAll(" ", "-");
 
-/** The text of the first heading. */
+/** Returns the text of the first heading. */
 export const titleOf = (markdown: string): string => /^# (.+)$/m.exec(markdown)?.[1] ?? "";
 
-/** The first paragraph after the first heading, in one line. */
+/** Returns the first paragraph after the first heading, in one line. */
 export const summaryOf = (markdown: string): string =>
   /^# .+\n\s*(?!```)([^\n#|<][\s\S]*?)\n(?:\n|$)/m.exec(markdown)?.[1]?.replaceAll("\n", " ") ?? "";
 
-/** Replaces the targets of links and images, which are not in code. */
+/** Replaces the targets of links and images, except in code. */
 export function replaceTargets(markdown: string, replace: (target: string) => string): string {
   const pattern = new RegExp(`${CODE.source}|(\\]\\()([^)\\s]+)(\\))`, "gm");
   return markdown.replace(pattern, (all, before?: string, target?: string, after?: string) =>
@@ -26,5 +26,5 @@ export function replaceTargets(markdown: string, replace: (target: string) => st
   );
 }
 
-/** The text with its code blanked out. Line numbers stay the same. */
+/** Returns the text with its code replaced by "x". Line numbers stay the same. */
 export const withoutCode = (markdown: string): string => markdown.replace(CODE, (code) => code.replace(/[^\n]/g, "x"));

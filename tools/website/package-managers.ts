@@ -1,4 +1,4 @@
-/** Commands of npm, in tabs with those of other package managers. */
+/** Shows commands of npm in tabs, with the commands of other package managers. */
 
 const MANAGERS: Readonly<Record<string, (command: string) => string>> = {
   npm: (command) => command,
@@ -13,7 +13,7 @@ const translated = (command: string, init: string, add: string, run: string) =>
     .replace(/^npm install/, add)
     .replace(/^npx/, run);
 
-/** A block that installs a package becomes a group of tabs; all else stays as it is. */
+/** Replaces each block that installs a package by a group of tabs. */
 export const withTabs = (markdown: string): string =>
   markdown.replace(/^```sh\n((?:.*\n)*?)```$/gm, (block, code: string) => {
     if (!/^npm install [a-z]/m.test(code)) return block;

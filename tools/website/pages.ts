@@ -1,4 +1,4 @@
-/** The documents of the repository as pages of the site. A page has the path of its document. */
+/** Writes the documents of the repository as pages of the site. A page has the path of its document. */
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, extname, join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -10,31 +10,31 @@ import { withProgramTabs } from "./program-tabs.js";
 
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Created by the build; git ignores it. */
+/** The folder of the pages. The build creates it, and git ignores it. */
 export const PAGES = fileURLToPath(new URL("pages", import.meta.url));
 
-/** Files that pages link to and that are no pages. */
+/** Files that are not pages, but to which pages link. */
 const FILES = ["openapi.json", "LICENSE", "examples/receipts.csv", "examples/catalog.csv"];
 
 const DECISIONS = "docs/decisions";
 
-/** The decisions, their index first. */
+/** Returns the decisions, beginning with their index. */
 export const decisions = (): string[] =>
   readdirSync(join(ROOT, DECISIONS))
     .sort((left, right) => Number(right === "README.md") - Number(left === "README.md") || left.localeCompare(right))
     .map((name) => `${DECISIONS}/${name}`);
 
-/** The programs and queries among the examples. Each gets a page. */
+/** Returns the programs and queries of the examples. Each gets a page. */
 export const programs = (): string[] =>
   readdirSync(join(ROOT, "examples"), { recursive: true, encoding: "utf8" })
     .map((name) => `examples/${name.replaceAll("\\", "/")}`)
     .filter((path) => /\.(ts|sql)$/.test(path) && !path.includes("node_modules"))
     .sort();
 
-/** All documents that are pages. */
+/** Returns all documents that are pages. */
 export const documents = (): string[] => [...GUIDES, ...PROJECT_GROUPS.flatMap(({ pages }) => pages), ...decisions()];
 
-/** The page of a document or program, without its extension. The home page is not a document. VitePress skips hidden folders. */
+/** Returns the page of a document or program, without extension and leading dot: VitePress skips hidden folders. */
 export const pageOf = (path: string): string =>
   path === FRONT_PAGE
     ? "overview"
@@ -45,7 +45,7 @@ export const pageOf = (path: string): string =>
 
 export const readDocument = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 
-/** A program is not in the sidebar: without this, VitePress links to the first page of the sidebar. */
+/** Front matter of programs. They are not in the sidebar, so VitePress would link to the first page of the sidebar. */
 const BACK_TO_EXAMPLES = "---\nprev: { text: Examples, link: /examples/ }\nnext: false\n---\n\n";
 
 /** Writes the pages of all documents and programs. */
@@ -80,7 +80,7 @@ function writePage(page: string, markdown: string): void {
 const withLinksOfSite = (path: string, markdown: string): string =>
   replaceTargets(markdown, (target) => targetOnSite(path, target));
 
-/** Links between documents lead to pages. All others stay as they are. */
+/** Changes the target of a link between documents to the page. Other targets stay the same. */
 function targetOnSite(from: string, target: string): string {
   if (/^([a-z]+:|#)/.test(target)) return target;
   const [path = "", anchor] = target.split("#");

@@ -1,12 +1,12 @@
-/** A task that a command and a program do, in two tabs with their outputs. */
+/** Shows a task that a command and a program can do in two tabs, each with its output. */
 
-/** In Markdown: a bold name, then code with its output. */
+/** A tab in Markdown: a bold name, then code with its output. */
 const TAB = /\*\*(Command|Program)\*\*\n\n((?:```[\s\S]*?^```$\s*)+)/gm;
 
-/** Tabs that follow each other. */
+/** Two or more consecutive tabs. */
 const GROUP = new RegExp(`^(?:${TAB.source}){2,}`, "gm");
 
-/** Each becomes a group of tabs, as VitePress has them for code; all else stays as it is. */
+/** Replaces consecutive tabs by a group of tabs like those of VitePress for code. */
 export function withProgramTabs(markdown: string): string {
   let groups = 0;
   return markdown.replace(GROUP, (group) => {

@@ -1,23 +1,23 @@
-/** What the search of the site finds. */
+/** Determines what the search of the site finds. */
 import type { MarkdownEnv, MarkdownRenderer } from "vitepress";
 
-/** Pages about the project, and programs, which their guides link to: an index of everything is half a megabyte. */
+/** Pages that are not searched: those about the project, and programs. With them, the index would have half a megabyte. */
 const NOT_SEARCHED = /^(CHANGELOG|CONTRIBUTING|github\/|docs\/(decisions|releasing)|examples\/)/;
 
-/** Guides are found by all their text, the names of the API reference by their first paragraph. */
+/** Returns the text by which a page is found: all text of a guide, and the first paragraph of each name of the API reference. */
 export function renderForSearch(source: string, environment: MarkdownEnv, markdown: MarkdownRenderer): string {
   const html = markdown.render(source, environment).replace(/<footer[\s\S]*$/, "");
-  // Set while it renders.
+  // Rendering has set these values.
   const { frontmatter, relativePath } = environment;
   if (frontmatter?.search === false || NOT_SEARCHED.test(relativePath)) return "";
   return relativePath.startsWith("api/") ? namesOf(html) : withoutCode(html);
 }
 
-/** A reader searches for words of the text, or for names that the text has, too. */
+/** Removes code. Readers search for words of the text, and names in code also occur in the text. */
 const withoutCode = (html: string) =>
   html.replace(/<div class="language-(?!sql|sh)[\s\S]*?<\/pre>[\s\S]*?<\/div>/g, "");
 
-/** Classes, functions and types, and the methods of classes. All errors have the same members. */
+/** Returns classes, functions, types and methods with their first paragraphs, without the methods of errors: all are the same. */
 function namesOf(html: string): string {
   let name = "";
   return html
@@ -34,7 +34,7 @@ function namesOf(html: string): string {
     .join("\n");
 }
 
-/** The search box of VitePress mixes the roles of a button, a list box and links. Here it is a dialog with links. */
+/** Makes the search box of VitePress, which mixes the roles of a button, a list box and links, a dialog with links. */
 export const searchAsDialog = {
   name: "search-as-dialog",
   enforce: "pre" as const,

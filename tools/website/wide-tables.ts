@@ -1,4 +1,4 @@
-/** Tables that are wider than the page scroll in themselves, by pointer and by keyboard. */
+/** Makes tables that are wider than the page scrollable, by pointer and by keyboard. */
 import type { MarkdownRenderer } from "vitepress";
 
 type Tokens = ReturnType<MarkdownRenderer["parse"]>;
@@ -10,15 +10,15 @@ export function makeScrollable(markdown: MarkdownRenderer): void {
   markdown.renderer.rules.table_close = () => "</table></div>\n";
 }
 
-/** The most characters that a phone shows beside each other in a table. */
+/** The most characters that fit into a table row on a phone. */
 const MOST_BESIDE = 44;
 
-/** The most characters of a mark or a figure. */
+/** The most characters of a cell that counts as a mark or a figure. */
 const LONGEST_MARK = 6;
 
 /**
- * On a phone, a table with much text becomes a list: the first cell, then the others, each below the name of its column.
- * A matrix of marks or figures scrolls.
+ * Decides how a phone shows a table. A table with much text becomes a list: the first cell, then the other cells, each below the
+ * name of its column. A matrix of marks or figures scrolls.
  */
 function kindOf(tokens: Tokens, open: number): "stacked" | "matrix" | "narrow" {
   const rows: Tokens[] = [];
@@ -40,7 +40,7 @@ function kindOf(tokens: Tokens, open: number): "stacked" | "matrix" | "narrow" {
       const heading = textOf(headings[column] ?? "");
       if (column > 0 && headings.length > 2 && heading)
         cell.attrSet("data-column", /\?$/.test(heading) ? heading : `${heading}:`);
-      // A style sheet can change what a class says.
+      // The style becomes a class, because a style sheet can override a class.
       const align = /text-align:(\w+)/.exec(cell.attrGet("style") ?? "")?.[1];
       cell.attrs = cell.attrs.filter(([name]) => name !== "style");
       if (align) cell.attrJoin("class", align);
@@ -49,12 +49,12 @@ function kindOf(tokens: Tokens, open: number): "stacked" | "matrix" | "narrow" {
   return lengths.reduce((sum, length) => sum + length, 0) > MOST_BESIDE ? "stacked" : "narrow";
 }
 
-/** What a cell shows: without targets of links and HTML. */
+/** Returns the text that a cell shows, without targets of links and HTML. */
 const textOf = (content: string) => content.replace(/\]\([^)]*\)|<[^>]*>|[`[*]/g, "");
 
 const LONGEST_NAME = 32;
 
-/** A name or an option is never broken, such as at its hyphens. Longer code is. */
+/** Keeps a name or an option in one line, for example at its hyphens. Longer code may be broken. */
 export function keepNamesWhole(markdown: MarkdownRenderer): void {
   const { code_inline: render } = markdown.renderer.rules;
   markdown.renderer.rules.code_inline = (tokens, index, ...rest) => {

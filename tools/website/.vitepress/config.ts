@@ -11,7 +11,7 @@ import { keepNamesWhole, makeScrollable } from "../wide-tables.js";
 
 const item = (path: string): DefaultTheme.SidebarItem => ({
   text: path === FRONT_PAGE ? "Overview" : titleOf(readDocument(path)),
-  // An index has the path of its folder: so VitePress recognises it as the page that is shown.
+  // The link of an index page is the path of its folder. Only then VitePress marks it as the current page.
   link: `/${pageOf(path).replace(/(^|\/)index$/, "$1")}`,
 });
 
@@ -43,7 +43,7 @@ export default defineConfig({
       keepNamesWhole(markdown);
     },
   },
-  // The search index is one file.
+  // A higher limit, because the search index is one file.
   vite: { build: { chunkSizeWarningLimit: 3_000 }, plugins: [searchAsDialog] },
   themeConfig: {
     logo: "/favicon.svg",
@@ -58,7 +58,7 @@ export default defineConfig({
       "/api/": apiSidebar(),
       "/": [
         ...[...GUIDE_GROUPS, ...PROJECT_GROUPS].map(group),
-        // A group that can be folded needs a link: without one, VitePress nests a button in a button.
+        // A folded group needs a link. Without a link, VitePress nests a button in a button.
         { ...decisionIndex, items: decisionRecords, collapsed: true },
       ],
     },
@@ -71,7 +71,7 @@ export default defineConfig({
       options: {
         _render: renderForSearch,
         detailedView: true,
-        // These functions run in the browser and see nothing but their arguments.
+        // These functions run in the browser, so they can use only their arguments.
         miniSearch: {
           searchOptions: {
             boost: { title: 4, titles: 2, text: 1 },
@@ -83,7 +83,7 @@ export default defineConfig({
                 word,
               )
                 ? null
-                : // Words that readers search for, and those of the pages.
+                : // Words that readers search for, with the words that the pages use.
                   ((
                     {
                       delete: ["discontinue", "delete"],

@@ -1,9 +1,9 @@
-// The fonts of the system: nothing to load.
+// This theme uses fonts of the system, so that no font has to be loaded.
 import { inBrowser, type Theme } from "vitepress";
 import theme from "vitepress/theme-without-fonts";
 import "./style.css";
 
-/** Opens what is folded around the target of a link. */
+/** Opens the folded sections around the target of a link. */
 function unfoldTarget(): void {
   let element = document.getElementById(decodeURIComponent(location.hash.slice(1)))?.closest("details");
   for (; element; element = element.parentElement?.closest("details")) element.open = true;
