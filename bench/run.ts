@@ -62,6 +62,6 @@ function measure(name: string): Promise<Section> {
   });
   return new Promise((resolve, reject) => {
     child.once("message", (section) => resolve(section as Section));
-    child.once("exit", (code) => reject(new Error(`section ${name} ended with ${code}`)));
+    child.once("exit", (code) => reject(new Error(`section ${name} ended with code ${code}`)));
   });
 }

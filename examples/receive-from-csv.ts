@@ -39,7 +39,7 @@ const { positionals, values } = parseArgs({
   options: { applied: decision, "not-applied": decision },
 });
 const [given] = positionals;
-if (!given && !sandbox) throw new Error("Which file? The sample is not for a real service.");
+if (!given && !sandbox) throw new Error("Name a CSV file. The sample is not for a real service.");
 
 const rows = readRows(await readFile(given ?? new URL("./receipts.csv", import.meta.url), "utf8"));
 const path = given ? `${given}.outbox.db` : outFile("receipts.csv.outbox.db");

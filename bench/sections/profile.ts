@@ -22,7 +22,7 @@ export async function profile(quick: boolean): Promise<Section> {
       task,
       String(quick ? CALLS[task] / 10 : CALLS[task]),
     ]);
-    const failed = once(child, "exit").then(([code]) => Promise.reject(new Error(`the profile of ${name}: ${code}`)));
+    const failed = once(child, "exit").then(([code]) => Promise.reject(new Error(`profile of ${name}: code ${code}`)));
     const [places] = (await Promise.race([once(child, "message"), failed])) as [TimeByPlace];
     failed.catch(() => {});
     return places;

@@ -50,7 +50,7 @@ const READERS: Reader[] = [
         const options: QuotaProcess = { baseUrl, redisUrl: redis.url, limit: LIMIT, ...part };
         const child = fork(PROGRAM, [JSON.stringify(options)]);
         const [code] = await once(child, "exit");
-        if (code !== 0) throw new Error(`a process ended with ${code}`);
+        if (code !== 0) throw new Error(`a process ended with code ${code}`);
       });
       await Promise.all(processes);
       await redis.close();

@@ -201,7 +201,7 @@ describe("arguments are read once", () => {
     }
   });
 
-  it("nor has a change after a call has begun", async () => {
+  it("what the caller changes after a call has begun has no effect", async () => {
     const client = on.client(json({ shortID: "X" }));
     const input = { shortID: "X", description: "d" };
     const options = { headers: { "x-trace": "a" } };

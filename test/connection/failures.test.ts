@@ -82,7 +82,7 @@ describe.each(overBoth({ ca: certificates.authority }))("over %s, a certificate"
     // A fetch function does not say what it sent. In TLS 1.3, a client may send before the server has checked its certificate.
     ["TLSv1.2", transport === "fetch" ? OutcomeUnknownError : ConnectionError, /TLS failed|the connection broke/],
     ["TLSv1.3", OutcomeUnknownError, /the connection broke/],
-  ] as const)("of the client's that a server of %s misses in the handshake may have let a write pass", async (maxVersion, ErrorClass, message) => {
+  ] as const)("that a server of %s requires from the client, and does not get, leaves the outcome of a write unknown", async (maxVersion, ErrorClass, message) => {
     const strict = { ca: certificates.authority, requestCert: true, rejectUnauthorized: true, maxVersion };
     const server = await listenTls({ ...certificates.good, ...strict });
     const error = await errorOf(connect({ baseUrl: server.baseUrl }, options()).inventory.receive(RECEIPT));

@@ -78,7 +78,7 @@ class Timeline {
         return last?.value !== null && since !== undefined && since < asOf ? [`${key} is missing`] : [];
       }
       const index = values.findLastIndex(({ value }) => value === textOf(record));
-      if (index < 0) return [`${key} was never so`];
+      if (index < 0) return [`${key} never had the value of the copy`];
       const next = values[index + 1];
       // A record that was gone meanwhile may stay in the copy as it was last seen, until the next full pass.
       const wasGone = values.slice(index).some(({ value }) => value === null);

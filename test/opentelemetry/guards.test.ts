@@ -163,7 +163,7 @@ it("as long as no SDK is set up, no call is looked at", async () => {
   expect(startSpan).not.toHaveBeenCalled();
 });
 
-it("of an SDK that samples nothing, each call asks once", async () => {
+it("an SDK that samples nothing is asked once per call", async () => {
   const { client, sandbox } = connect();
   await client.items.list().page();
   const startSpan = vi.fn(() => trace.wrapSpanContext(INVALID_SPAN_CONTEXT));

@@ -70,7 +70,7 @@ it("a database that goes on rejecting heartbeats ends the run with its error", a
   await expect(outbox.run()).rejects.toThrow("no heartbeats");
 });
 
-it.skipIf(!postgres)("commits that were not lost are not reported as lost: a heartbeat is under way", async () => {
+it.skipIf(!postgres)("commits that were not lost are not reported as lost while a heartbeat is in flight", async () => {
   const connectionString = postgres?.url ?? "";
   const schema = `lost_lock_${process.pid}`;
   const pool = openPool({ connectionString });

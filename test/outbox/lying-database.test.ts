@@ -29,7 +29,7 @@ beforeEach(({ skip }) => skip(!postgres, "there is no PostgreSQL"));
 
 it.each(
   Array.from({ length: worlds(240) }, (_, seed) => seed),
-)("a database that lies makes an outbox double, lose and hide nothing, and never turn: world %d", async (seed) => {
+)("an outbox doubles, loses and hides nothing, and retries nothing for ever, if its database lies: world %d", async (seed) => {
   const random = seededRandom(seed);
   const oneOf = <T>(values: readonly T[]): T => values[random(values.length)] as T;
   const schema = `lies_${process.pid}_${seed}`;

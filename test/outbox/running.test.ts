@@ -77,7 +77,7 @@ describe("order", () => {
     expect(record.most).toBe(2);
   });
 
-  it("does not take what it settles for the rest of a crash, if the database replies late to a reading", async () => {
+  it("does not look up entries that it has just sent, if the database replies late to a reading", async () => {
     const world = createWorld();
     recorded(world);
     const next = OpenStore.prototype.next;

@@ -88,7 +88,7 @@ const TRANSPORTS: Record<string, (agent: Agent) => ClientOptions> = {
 
 describe.each(
   Object.entries(TRANSPORTS),
-)("with %s, a receipt is applied once at most, and never unsaid", (_transport, through) => {
+)("with %s, a receipt is applied at most once, and never reported as not applied if it was", (_transport, through) => {
   it.each(Object.entries(POINTS))("if its connection breaks %s, whatever the code", async (_, { breaks, fault }) => {
     const play = async (code: string) => {
       const server = await startServer();

@@ -106,7 +106,7 @@ describe("however slow the service is, plan.apply ends:", () => {
     expect(one.writes()).toHaveLength(1);
   });
 
-  it("five such in a row end it", async () => {
+  it("five such items in a row end the whole apply", async () => {
     const { one, client, slow } = slowWorld(40, 700_000, ({ url }) => url.includes("StockLevels"));
     const desired = Array.from({ length: 40 }, (_, index) => ({ shortID: `S-${index}`, discontinued: true }));
     const plan = await planItems({ client, desired, maxDiscontinuedShare: 1 });

@@ -146,7 +146,7 @@ describe.skipIf(!server).concurrent("limiters that share a key", () => {
     }
   });
 
-  test("get back at once what was not used, and nothing is kept by a call that was given up", async () => {
+  test("get an unused slot back at once, and a call that was given up keeps none", async () => {
     const [first, second] = limitersOf(2, { requests: 1, intervalMs: 5_000 });
     const slot = await ask(first);
     const leave = new AbortController();

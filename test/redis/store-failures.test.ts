@@ -67,7 +67,7 @@ describe.concurrent("when Redis was never there", () => {
     }
   });
 
-  test("an error that quotes what was sent is quoted without that", async () => {
+  test("an error of Redis that quotes a secret is shown without the secret", async () => {
     const reply = Object.assign(new Error(`MOVED refused: eval '${CANARY.slice(3, 20)}'`), { name: "ReplyError" });
     const store = createRedisTokenStore({ redis: { eval: async () => Promise.reject(reply) } });
     await expect(store.set({ accessToken: CANARY, expiresAt: Date.now() + 60_000 })).rejects.toThrow(
@@ -75,7 +75,7 @@ describe.concurrent("when Redis was never there", () => {
     );
   });
 
-  test("replies that are none of the script's fail the calls and never the process", async () => {
+  test("replies that the script would never send make calls fail, but not the process", async () => {
     for (const reply of [null, 5, "nonsense", [], "[]", undefined]) {
       const limiter = createRedisRateLimiter({ redis: { eval: async () => reply } });
       await expect(ask(limiter)).rejects.toThrow(SlotSourceFailed);

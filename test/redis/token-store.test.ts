@@ -34,7 +34,7 @@ describe.skipIf(!server).concurrent("a token store in Redis", () => {
     expect((await writer.get())?.accessToken).toBe("another");
   });
 
-  test("removes a refused token only if it still is the one", async () => {
+  test("removes a refused token only if it is still the stored one", async () => {
     const store = storeOf(newKey());
     await store.set(tokenFor(60_000));
     await store.delete("an older one");
@@ -43,7 +43,7 @@ describe.skipIf(!server).concurrent("a token store in Redis", () => {
     expect(await store.get()).toBeUndefined();
   });
 
-  test("keeps a token as long as it is good, and not at all when it is not", async () => {
+  test("keeps a token until it expires, and stores no expired one", async () => {
     const key = newKey();
     const [store, redis] = [storeOf(key), connect(url)];
     await store.set(tokenFor(-1));
@@ -75,7 +75,7 @@ describe.skipIf(!server).concurrent("a token store in Redis", () => {
     await (await lock(storeOf(key)))();
   });
 
-  test("lets go of a lock that was taken over by nobody but its holder", async () => {
+  test("does not release a lock that another process has taken over", async () => {
     const key = newKey();
     const redis = connect(url);
     const unlock = await lock(storeOf(key));

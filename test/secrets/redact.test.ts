@@ -170,7 +170,7 @@ describe("redaction", () => {
       );
   });
 
-  it("knows those of the last thousand clients where the runtime does not tell what was collected", () => {
+  it("knows the secrets of the last thousand clients if the runtime has no FinalizationRegistry", () => {
     vi.stubGlobal("FinalizationRegistry", undefined);
     onTestFinished(() => void vi.unstubAllGlobals());
     const secretOf = (index: number) => `unregistered-client-${index}!`;
@@ -224,7 +224,7 @@ describe("base64 that contains a secret", () => {
     }
   });
 
-  it("is not taken for it in other letters", () => {
+  it("in another letter case is not redacted", () => {
     rememberSecret("Summer-2026-inventory!");
     const spelled = base64("Summer-2026-inventory!");
     expect(redact(spelled.toLowerCase())).toBe(spelled.toLowerCase());

@@ -3,7 +3,7 @@ import type { Reporter, TestModule } from "vitest/node";
 /** Prints how long `npm test` takes, and which tests it has left out. */
 export class QuickModeReporter implements Reporter {
   onInit(): void {
-    console.log("The quick tests; all of them take about a minute on two idle cores.");
+    console.log("Running the quick tests, which take about a minute on two idle cores.");
   }
 
   onTestRunEnd(modules: readonly TestModule[]): void {

@@ -88,7 +88,7 @@ export const sleep = (delayMs: number) => new Promise<void>((resolve) => setTime
 export async function waitUntil(isTrue: () => boolean, timeoutMs = 25_000): Promise<void> {
   const deadline = now() + timeoutMs;
   while (!isTrue()) {
-    if (now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${isTrue}`);
+    if (now() > deadline) throw new Error(`the condition was not true within ${timeoutMs} ms: ${isTrue}`);
     await new Promise<void>((resolve) => startTimer(resolve, 2));
   }
 }

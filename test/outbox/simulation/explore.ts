@@ -19,13 +19,13 @@ function problemsOf({ rows, effects }: World): string[] {
       boundTo !== null &&
       (boundTo === "gone" || effects.some((effect) => effect.key === key && effect.process !== 0))
     )
-      if (effects.some((effect) => effect.key === key)) found.push(`${key} was sent by another one than its sender`);
-    if (boundTo !== null && state === "pending") found.push(`${key} is bound, and pending`);
+      if (effects.some((effect) => effect.key === key)) found.push(`${key} was not sent by its sender`);
+    if (boundTo !== null && state === "pending") found.push(`${key} is bound, but still pending`);
     const times = effects.filter((effect) => effect.key === key).length;
     if (operation !== "update" && times > 1) found.push(`${key} was applied ${times} times`);
-    if (state === "applied" && times === 0) found.push(`${key} is applied, but was not`);
+    if (state === "applied" && times === 0) found.push(`${key} is stored as applied, but was not applied`);
     if (["rejected", "pending", "canceled"].includes(state) && times > 0)
-      found.push(`${key} is ${state}, but was applied`);
+      found.push(`${key} is stored as ${state}, but was applied`);
     if (state === "sending") found.push(`${key} is still sending`);
     if (state === "unknown" && (operation === "update" || operation === "receive")) found.push(`${key} is unknown`);
   }
