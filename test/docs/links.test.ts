@@ -29,6 +29,17 @@ it("every link within the repository leads somewhere", () => {
   expect(broken).toEqual([]);
 });
 
+it("every file of the repository that a page names exists", () => {
+  const named = allPages().flatMap(({ path: page, text }) =>
+    // A pattern, such as `test/**`, names no file.
+    [...text.matchAll(/`((?:src|test|tools|bench|docs)\/[^`\s*…]+)`/g)].map(([, path = ""]) => ({ page, path })),
+  );
+  expect(named.length).toBeGreaterThan(100);
+  // Tests are named without the end of the file's name.
+  const exists = (path: string) => [path, `${path}.test.ts`].some((file) => existsSync(join(ROOT, file)));
+  expect(named.filter(({ path }) => !exists(path))).toEqual([]);
+});
+
 it("links to other hosts are encrypted", () => {
   expect(links.filter((link) => isExternal(link) && !link.target.startsWith("https://"))).toEqual([]);
 });
