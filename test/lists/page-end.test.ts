@@ -238,3 +238,33 @@ describe.each(["error", "warn", "off"] as const)("with responseValidation %s", (
     await expect(client(envelope).paginate({ path: "/Orders" }).toArray()).rejects.toThrow(ResponseValidationError);
   });
 });
+
+describe("a page that says that it is the last one, although more records are counted", () => {
+  const client = (respond: () => Response) =>
+    new InventoryClient({
+      baseUrl: "https://service.test/api/v1",
+      clientId: "id",
+      clientSecret: "the-secret",
+      rateLimit: false,
+      retry: false,
+      fetch: async (input) => {
+        if (String(input).endsWith("/Token"))
+          return Response.json({ access_token: "token-0123456789", token_type: "bearer", expires_in: 3600 });
+        if (new URL(String(input)).searchParams.get("page") !== "1") return respond();
+        const value = [newLot({ recNo: 1 }), newLot({ recNo: 2 })];
+        return Response.json({ value, totalCount: 3, page: 1, pageSize: 2, pageCount: 1, hasMore: false });
+      },
+    });
+
+  it("is the end if the service refuses the page after it", async () => {
+    const refusal = { statusCode: 404, error: "not_found", message: "There is no page 2.", details: null };
+    const { inventory } = client(() => Response.json(refusal, { status: 404 }));
+    const lots = await inventory.listLots().toArray();
+    expect(lots).toHaveLength(2);
+  });
+
+  it.each([400, 403, 404])("is no proved end if a proxy answers the next request with %d", async (status) => {
+    const { inventory } = client(() => new Response("<html>blocked</html>", { status }));
+    await expect(inventory.listLots().toArray()).rejects.toMatchObject({ status });
+  });
+});

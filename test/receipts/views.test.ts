@@ -1,4 +1,4 @@
-import type { Lot } from "stocklot";
+import { type Lot, NotFoundError } from "stocklot";
 import { describe, expect, it } from "vitest";
 import { judgeReceipt } from "../../src/client/find/judge-receipt.js";
 import { type LotViews, readLotViews } from "../../src/client/find/lot-views.js";
@@ -19,19 +19,22 @@ interface Given {
   /** Changes the lots before a page is cut. */
   change?: (lots: Lot[], page: number) => void;
   envelope?: object;
+  /** The error for a page beyond the last one. */
+  beyond?: Error;
 }
 
 const PAGE_SIZE = 10;
 
 /** Reads both views of these lots above a number. Returns what they show, and the number of pages. */
 async function decodedTextsOf(
-  { lots, own = mostRecentFirst, numbered = byRecNo, change, envelope }: Given,
+  { lots, own = mostRecentFirst, numbered = byRecNo, change, envelope, beyond }: Given,
   above: number,
 ) {
   let pages = 0;
   const cut = (order: Order, { page, pageSize }: { page: number; pageSize: number }) => {
     pages += 1;
     change?.(lots, pages);
+    if (beyond && page > 1 && (page - 1) * pageSize >= lots.length) throw beyond;
     const query = new URLSearchParams({ page: String(page), pageSize: String(pageSize) });
     return { ...pageOf(lots.toSorted(order), query, PAGE_SIZE), ...envelope };
   };
@@ -71,6 +74,16 @@ describe("two views of the lots above a number", () => {
     const views = await decodedTextsOf({ lots: manyLots(200) }, 165);
     expect(views.isComplete).toBe(true);
     expect(shownAbove(views, 165)).toHaveLength(35);
+  });
+
+  it("end where the service refuses a further page, but not where a proxy does", async () => {
+    const refusal = { status: 404, code: "not_found", message: "No.", method: "GET", path: "/Inventory" };
+    const refusedBy = (isFromService: boolean) =>
+      new NotFoundError({ ...refusal, headers: {}, attempts: 1, isFromService });
+    const lots = manyLots(8);
+    const views = await decodedTextsOf({ lots, beyond: refusedBy(true) }, 0);
+    expect(views.isComplete).toBe(true);
+    await expect(decodedTextsOf({ lots, beyond: refusedBy(false) }, 0)).rejects.toThrow(NotFoundError);
   });
 
   const group = (lots: Lot[], isInGroup: (lot: Lot) => boolean): Order => {

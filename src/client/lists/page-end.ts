@@ -1,5 +1,6 @@
 import { isLastingStatus } from "../../service/status.js";
 import { ApiError, AuthenticationError, PaginationError } from "../../shared/errors/index.js";
+import { isServiceError } from "../../shared/errors/service-error.js";
 import { endOfPage, type Page, type PageRequest } from "./page.js";
 
 /**
@@ -36,7 +37,13 @@ export function assertRequestedPage(label: string, page: Page<unknown>, request:
   );
 }
 
-/** Whether a service may respond with this error, instead of an empty page, if there is no further page. */
+/**
+ * Whether a service may respond with this error, instead of an empty page, if there is no further page. The page of a
+ * proxy proves no end.
+ */
 export const isRefusalOfPage = (error: unknown): boolean =>
   error instanceof PaginationError ||
-  (error instanceof ApiError && !(error instanceof AuthenticationError) && isLastingStatus(error.status));
+  (error instanceof ApiError &&
+    isServiceError(error) &&
+    !(error instanceof AuthenticationError) &&
+    isLastingStatus(error.status));
