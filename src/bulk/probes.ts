@@ -28,25 +28,36 @@ interface ProbeAnswer {
   error?: unknown;
 }
 
-/** The request that shows whether a list honours `modifiedSince`, and its evaluation. The list must not be empty. */
+/**
+ * The requests that show whether a list honours `modifiedSince`, and their evaluation. The second request is only necessary
+ * if the first one returns no records: a service that answers every date with an empty list honours none.
+ */
 export const modifiedSinceProbe = {
   params: (now = Date.now()) => ({ modifiedSince: new Date(now + TEN_YEARS_MS).toISOString(), pageSize: 1 }),
+  everParams: { modifiedSince: new Date(0).toISOString(), pageSize: 1 },
   /**
-   * Returns what the list does with a `modifiedSince` in the future, by its response:
-   * - records: ignored. (`totalCount` proves nothing: it may count the whole list.)
-   * - no records: honoured
-   * - 400 or 501, which rejects the date or the parameter: ignored
-   * - another error: `undefined`, not known
+   * Returns what the list does with a `modifiedSince`, by its responses to a date in the future and to 1970:
+   * - future: records → `ignored`. (`totalCount` proves nothing: it may count the whole list.)
+   * - future: 400 or 501, which rejects the date or the parameter → `ignored`
+   * - future: no records; 1970: records → `honoured`
+   * - future: no records; 1970: no records → `always-empty`, or the list is empty
+   * - any other error → `undefined`, not known
    */
-  conclude({ page, error }: ProbeAnswer): "honoured" | "ignored" | undefined {
-    if (page) return page.value.length > 0 ? "ignored" : "honoured";
-    return error instanceof BadRequestError || error instanceof NotImplementedError ? "ignored" : undefined;
+  conclude({ page, error }: ProbeAnswer, ever: ProbeAnswer = {}): ModifiedSinceSupport | undefined {
+    if (!page) return error instanceof BadRequestError || error instanceof NotImplementedError ? "ignored" : undefined;
+    if (page.value.length > 0) return "ignored";
+    return ever.page && (ever.page.value.length > 0 ? "honoured" : "always-empty");
   },
 };
 
-/** Determines in one request whether a list that is not empty honours `modifiedSince`. `now`: the service's time. */
-export const probeModifiedSince = async (read: (params: ListParams) => Promise<Page<object>>, now?: number) =>
-  modifiedSinceProbe.conclude(await answerOf(read(modifiedSinceProbe.params(now))));
+type ModifiedSinceSupport = "honoured" | "ignored" | "always-empty";
+
+/** Determines in at most two requests whether a list honours `modifiedSince`. `now`: the service's time. */
+export async function probeModifiedSince(read: (params: ListParams) => Promise<Page<object>>, now?: number) {
+  const future = await answerOf(read(modifiedSinceProbe.params(now)));
+  const isEmpty = future.page?.value.length === 0;
+  return modifiedSinceProbe.conclude(future, isEmpty ? await answerOf(read(modifiedSinceProbe.everParams)) : undefined);
+}
 
 /** Whether the error may be a refusal of `modifiedSince` by a service that can otherwise list its records. */
 export const isRefusalOfDate = (error: unknown): boolean =>

@@ -13,10 +13,13 @@ const page = (records: object[], totalCount = records.length) => ({
   hasMore: false,
 });
 
-/** Returns a function that reads a page from a service with this response. */
-function read(answer: object, status: number) {
+/** Returns a function that reads a page from a service with this response; with `ever`, to a request for 1970. */
+function read(answer: object, status: number, ever: object = answer) {
   const { baseUrl, credentials, fetch } = createSandbox({
-    rewrite: (response, { url }) => (url.includes("/Token") ? response : Response.json(answer, { status })),
+    rewrite(response, { url }) {
+      if (url.includes("/Token")) return response;
+      return Response.json(url.includes("modifiedSince=1970") ? ever : answer, { status });
+    },
   });
   const client = new InventoryClient({
     baseUrl,
@@ -30,11 +33,11 @@ function read(answer: object, status: number) {
 
 const refusal = { code: "error", message: "No." };
 
-describe("whether a list that is not empty honours modifiedSince", () => {
+describe("whether a list honours modifiedSince", () => {
   it.each([
     ["it has a record that was modified in ten years", page([{ partNo: 1 }]), 200, "ignored"],
-    ["it has none", page([]), 200, "honoured"],
-    ["it has none, though it counts some", page([], 300), 200, "honoured"],
+    ["it has none for any date", page([]), 200, "always-empty"],
+    ["it has none for any date, though it counts some", page([], 300), 200, "always-empty"],
     ["it rejects the date", refusal, 400, "ignored"],
     ["it has not implemented the parameter", refusal, 501, "ignored"],
     ["it fails", refusal, 500, undefined],
@@ -43,20 +46,30 @@ describe("whether a list that is not empty honours modifiedSince", () => {
     expect(await probeModifiedSince(read(body, status))).toBe(concluded);
   });
 
+  it.each([
+    ["all since 1970", page([{ partNo: 1 }]), "honoured"],
+    ["none since 1970, though it counts some", page([], 300), "always-empty"],
+  ])("it has none in ten years, and %s", async (_answer, ever, concluded) => {
+    expect(await probeModifiedSince(read(page([], 300), 200, ever))).toBe(concluded);
+  });
+
   it.each([401, 403, 404, 429])("a %i says nothing about dates", async (status) => {
     await expect(probeModifiedSince(read(refusal, status))).rejects.toMatchObject({ status });
     await expect(answerOf(read(refusal, status)({}))).rejects.toMatchObject({ status });
   });
 
-  it("asks for one record, later than any clock", async () => {
+  it("asks for one record, later than any clock, and then for one since 1970", async () => {
     const now = Date.parse("2026-01-31T00:00:00Z");
     const asked: object[] = [];
     await probeModifiedSince(async (params) => {
       asked.push(params);
       return page([]);
     }, now);
-    expect(asked).toEqual([{ modifiedSince: "2036-01-29T00:00:00.000Z", pageSize: 1 }]);
-    expect(asked).toEqual([modifiedSinceProbe.params(now)]);
+    expect(asked).toEqual([
+      { modifiedSince: "2036-01-29T00:00:00.000Z", pageSize: 1 },
+      { modifiedSince: "1970-01-01T00:00:00.000Z", pageSize: 1 },
+    ]);
+    expect(asked[0]).toEqual(modifiedSinceProbe.params(now));
   });
 });
 

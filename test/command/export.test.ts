@@ -1,5 +1,6 @@
 import { lstatSync, readFileSync, symlinkSync } from "node:fs";
 import { parse } from "csv-parse/sync";
+import type { SandboxOptions } from "stocklot/sandbox";
 import { describe, expect, it } from "vitest";
 import { commandFiles, run, serve } from "./support/run-command.js";
 
@@ -74,6 +75,16 @@ describe("stocklot export", () => {
     });
     const paths = sandbox.requests.filter(({ method }) => method === "GET").map(({ path }) => path);
     expect(new Set(paths)).toEqual(new Set(["/Item/All", "/Inventory/1"]));
+  });
+
+  it("warns, and exports everything, if the service answers every date with an empty list", async () => {
+    const empty = { value: [], totalCount: 0, page: 1, pageSize: 250, pageCount: 0, hasMore: false };
+    const rewrite: SandboxOptions["rewrite"] = (response, { url }) =>
+      url.includes("modifiedSince") ? Response.json(empty) : response;
+    const { env } = await serve({ items: 0, lots: [{ shortID: "A" }, { shortID: "B" }], rewrite });
+    const { out, err } = await run(["export", "lots", "--since", "2026-01-01", "--columns", "shortID"], env);
+    expect(err).toBe("warning: the service ignores --since for lots; every record is exported.\n2 lots exported.\n");
+    expect(out).toBe("shortID\r\nA\r\nB\r\n");
   });
 
   it("replaces a file, also behind a symbolic link, but no folder or device", async () => {

@@ -106,6 +106,7 @@ describe("an increment", () => {
   it.each([
     ["ignored", false, "full"],
     ["refused", false, "full"],
+    ["empty", false, "full"],
     ["fails", null, "full"],
     ["received", null, "increment"],
   ] as const)("is given up for good for a list whose modifiedSince is %s", async (filter, known, modes) => {

@@ -132,7 +132,7 @@ function change(service: ChangingService, random: Random): void {
 const pick = <T>(random: Random, ...values: T[]): T => values[random(values.length)] as T;
 
 function behaviourOf(random: Random): ServiceBehaviour {
-  const filter = () => pick(random, "honoured", "honoured", "honoured", "ignored", "refused" as const);
+  const filter = () => pick(random, "honoured", "honoured", "honoured", "ignored", "empty", "refused" as const);
   return {
     modifiedSince: { items: filter(), lots: filter(), stockLevels: filter() },
     sorts: random(3) > 0,

@@ -113,10 +113,12 @@ function pageFinding(name: string, { path, page, error }: ReadPage, use = ""): F
 }
 
 function checkModifiedSince({ lists }: Probe): Finding[] {
-  return lists.flatMap(({ list: { name }, first, since }) => {
+  return lists.flatMap(({ list: { name }, first, since, sinceEver }) => {
     if (!since || first.page?.totalCount === 0) return [];
-    if (modifiedSinceProbe.conclude(since) === "honoured") return [ok("modifiedSince", `${name}: honoured`)];
-    const summary = since.error?.message ?? `${name}: ignored`;
+    const support = modifiedSinceProbe.conclude(since, sinceEver);
+    if (support === "honoured") return [ok("modifiedSince", `${name}: honoured`)];
+    const { message } = since.error ?? sinceEver?.error ?? {};
+    const summary = message ?? `${name}: ${support === "always-empty" ? "an empty list for every date" : "ignored"}`;
     return [note("modifiedSince", summary, "export --since exports everything, and each run of the mirror reads it.")];
   });
 }

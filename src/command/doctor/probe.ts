@@ -29,7 +29,7 @@ export interface Probe {
   /** How long the token is valid, in ms; undefined if there is no token. */
   tokenLifetimeMs?: number;
   /** A page of each list, sorted in its unusual direction, and one of changes in the future. */
-  lists: { list: DocumentedList; first: ReadPage; since?: ReadPage }[];
+  lists: { list: DocumentedList; first: ReadPage; since?: ReadPage; sinceEver?: ReadPage }[];
   allItems?: ReadPage;
   /** A page of stock levels in the service's own order. */
   unsortedLevels?: ReadPage;
@@ -41,9 +41,9 @@ export interface Probe {
   skewsMs: number[];
 }
 
-const MAX_WAREHOUSES = 4;
+const MAX_WAREHOUSES = 3;
 
-/** Sends single reads, about a dozen. Writes nothing. */
+/** Sends at most 15 single reads. Writes nothing. */
 export async function probeService(options: ClientOptions, signal: AbortSignal, onRequest: () => void): Promise<Probe> {
   const responses: Probe["responses"] = [];
   const client = new InventoryClient({
@@ -86,7 +86,10 @@ export async function probeService(options: ClientOptions, signal: AbortSignal, 
     for (const found of probe.lists) {
       if (!found.first.page) continue;
       const { name, path } = found.list;
-      found.since = await read(path, (given) => openList(client, name, modifiedSinceProbe.params(), given));
+      const { params, everParams } = modifiedSinceProbe;
+      found.since = await read(path, (given) => openList(client, name, params(), given));
+      if (found.since.page?.value.length === 0)
+        found.sinceEver = await read(path, (given) => openList(client, name, everParams, given));
     }
     for (const wID of seenWarehouses(probe).slice(0, MAX_WAREHOUSES)) {
       const list = (given: RequestOptions) => client.inventory.listLots({ wid: wID, pageSize: 1 }, given);

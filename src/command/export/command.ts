@@ -79,10 +79,14 @@ async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> 
     const open = (params: ListParams, options: ListOptions) =>
       openList(client, EXPORTED_LISTS[name].name, { wid, includeDiscontinued: true, ...params }, options);
     const write = async (append: (text: string) => Promise<void>) => {
-      const probed = since && (await probeModifiedSince((params) => open(params, { signal }).page()));
+      const readPage = (params: ListParams) => open(params, { signal }).page();
+      const support = since && (await probeModifiedSince(readPage));
+      const isAlwaysEmpty = support === "always-empty" && (await readPage({ pageSize: 1 })).value.length > 0;
       // The export contains more records than requested, but all requested records.
-      if (probed === "ignored") tell(`warning: the service ignores --since for ${name}; every record is exported.`);
-      const pages = open({ modifiedSince: since }, { gapless: true, signal }).pages();
+      if (support === "ignored" || isAlwaysEmpty)
+        tell(`warning: the service ignores --since for ${name}; every record is exported.`);
+      const modifiedSince = isAlwaysEmpty ? undefined : since;
+      const pages = open({ modifiedSince }, { gapless: true, signal }).pages();
       const added = name === "stock-levels" ? ["shortID"] : [];
       return writePages(addsSku ? withSkus(client, pages, signal) : pages, encoding, { columns, added }, append);
     };

@@ -89,9 +89,10 @@ export class MirrorListReader {
     return (await this.#readPage({ pageSize: 1 })).totalCount;
   }
 
-  /** Whether the list, which is not empty, ignores `modifiedSince` or rejects it. */
+  /** Whether the list, which is not empty, ignores `modifiedSince`, rejects it, or answers every date with an empty list. */
   async ignoresModifiedSince(): Promise<boolean> {
-    return (await probeModifiedSince((params) => this.#readPage(params))) === "ignored";
+    const support = await probeModifiedSince((params) => this.#readPage(params));
+    return support === "ignored" || support === "always-empty";
   }
 
   /** Whether the service refuses to list what was modified since this date. */

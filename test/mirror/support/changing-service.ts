@@ -4,8 +4,8 @@ import type { Random } from "../../support/random.js";
 import { newItem, newLevel, newLot, pageOf } from "../../support/records.js";
 import { errorResponse, type ServiceRequest, type ServiceResponse, SmallService } from "../../support/small-service.js";
 
-/** The effect of `modifiedSince`: a filter by the date of the change, none, a filter by the date of receipt, or an error. */
-export type Filter = "honoured" | "ignored" | "received" | "refused" | "fails";
+/** The effect of `modifiedSince`: a filter by the date of the change, none, a filter by the date of receipt, nothing for any date, or an error. */
+export type Filter = "honoured" | "ignored" | "received" | "empty" | "refused" | "fails";
 
 /** The lists that the service keeps. It computes the stock levels of one warehouse from its lots. */
 type ListName = Exclude<MirrorResource, "warehouseStockLevels">;
@@ -240,6 +240,7 @@ export class ChangingService extends SmallService {
     const since = Date.parse(query.get("modifiedSince") ?? "");
     const stored = this.#stored(resource, wID).filter(([, { modifiedAt, receivedAt }]) => {
       if (Number.isNaN(since)) return true;
+      if (filter === "empty") return false;
       return filter === "honoured" ? modifiedAt >= since : filter === "received" ? receivedAt >= since : true;
     });
     const order = this.#behaviour.sorts ? (key: number) => key : resource === "lots" ? (key: number) => -key : shuffled;
