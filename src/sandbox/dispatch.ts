@@ -1,4 +1,4 @@
-import { READS, WRITES } from "../service/operations.js";
+import { type Operation, READS, WRITES } from "../service/operations.js";
 import { messageOf } from "../shared/unknown.js";
 import type { Endpoint, ServiceContext } from "./endpoints/endpoint.js";
 import {
@@ -43,24 +43,25 @@ const HANDLERS = {
 
 type OperationName = keyof typeof READS | keyof typeof WRITES;
 
-/** The handlers by method and path, with `{}` for a parameter. */
-const ENDPOINTS = new Map<string, Omit<Endpoint, "param">>();
-const handlers = new Map(Object.entries(HANDLERS));
-for (const [name, { method, path, permission }] of Object.entries({ ...READS, ...WRITES })) {
-  const handle = handlers.get(name);
-  if (handle) ENDPOINTS.set(`${method} ${path.replace(/{\w+}/, "{}")}`, { permission, handle });
-}
+const handlers: ReadonlyMap<string, Endpoint["handle"]> = new Map(Object.entries(HANDLERS));
 
-/**
- * The endpoint of a request. Paths without a parameter take precedence: `/Item/All` is not an item. The parameter is decoded
- * later: `/Item/A%2FB` names the SKU `A/B`, not a path of three segments.
- */
+/** The endpoints by method and path. Paths without a parameter come first: `/Item/All` is not an item. */
+const ENDPOINTS = Object.entries<Operation>({ ...READS, ...WRITES })
+  .map(([name, { method, path, permission }]) => ({
+    request: new RegExp(`^${method} ${path.replace(/{\w+}/, "([^/]+)")}$`),
+    hasParameter: path.includes("{"),
+    permission,
+    handle: handlers.get(name),
+  }))
+  .sort((one, next) => Number(one.hasParameter) - Number(next.hasParameter));
+
+/** The endpoint of a request. The parameter is decoded later: `/Item/A%2FB` names the SKU `A/B`, not a path of three segments. */
 function endpointOf(method: string, path: string): Endpoint | undefined {
-  const exact = ENDPOINTS.get(`${method} ${path}`);
-  if (exact) return exact;
-  const [, parent, param] = /^(\/.+)\/([^/]+)$/.exec(path) ?? [];
-  const endpoint = ENDPOINTS.get(`${method} ${parent}/{}`);
-  return endpoint && { ...endpoint, param };
+  for (const { request, permission, handle } of ENDPOINTS) {
+    const match = request.exec(`${method} ${path}`);
+    if (match && handle) return { permission, handle, param: match[1] };
+  }
+  return undefined;
 }
 
 /**

@@ -77,7 +77,7 @@ export interface FaultRule {
   fault: Fault | FaultName | number;
 }
 
-/** The faults that a name stands for. */
+/** The faults that a name stands for. Each type of fault that needs no further field has a name of its own. */
 const FAULTS_BY_NAME = {
   drop: { type: "drop" },
   "drop-after": { type: "drop", when: "after" },
@@ -85,7 +85,7 @@ const FAULTS_BY_NAME = {
   "hang-after": { type: "hang", when: "after" },
   truncated: { type: "truncated" },
   slow: { type: "slow" },
-} as const satisfies Readonly<Record<string, Fault>>;
+} as const satisfies Readonly<Record<Exclude<Fault["type"], "status">, Fault>> & Readonly<Record<string, Fault>>;
 
 type FaultName = keyof typeof FAULTS_BY_NAME;
 

@@ -27,7 +27,7 @@ export interface ServiceContext {
 /** An authorized request, as an endpoint sees it. */
 export interface EndpointContext extends ServiceContext {
   readonly client: SandboxClient;
-  /** The path's last segment, decoded, if that is a parameter. */
+  /** The parameter in the path, decoded. */
   readonly param?: string;
   /** The body; throws a `ServiceError` if it is not a JSON object. */
   json(): JsonObject;
@@ -38,7 +38,7 @@ export interface Endpoint {
   /** Security ID that the client needs. */
   readonly permission: number;
   readonly handle: (context: EndpointContext) => SandboxResponse;
-  /** The path's last segment, still encoded, if that is a parameter. */
+  /** The parameter in the path, still encoded. */
   readonly param?: string | undefined;
 }
 
