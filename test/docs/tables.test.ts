@@ -2,8 +2,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import openApi from "../../openapi.json" with { type: "json" };
+import { EXPORTS } from "../../src/command/export/command.js";
 import { FAULT_NAMES } from "../../src/sandbox/faults.js";
 import { LISTS } from "../../src/service/lists.js";
+import { isTransientStatus } from "../../src/service/status.js";
 import { ROOT } from "./support/markdown.js";
 import { membersByType } from "./support/public-api.js";
 
@@ -26,6 +28,12 @@ it.each<[what: string, names: readonly string[], path: string, heading: string]>
   ["options of the sandbox", membersOf("stocklot/sandbox", "SandboxOptions"), "docs/testing.md", "All options"],
   ["faults of the sandbox", FAULT_NAMES, "docs/testing.md", "Fault rules"],
   [
+    "exports, and columns that they add",
+    Object.entries(EXPORTS).flatMap(([name, { added }]) => [name, ...Object.keys(added)]),
+    "docs/command.md",
+    "export",
+  ],
+  [
     "fields of the mirror's status",
     membersOf("stocklot/mirror", "MirrorListStatus"),
     "docs/mirror.md",
@@ -43,9 +51,22 @@ it.each<[what: string, names: readonly string[], path: string, heading: string]>
   expect(names.filter((name) => !new RegExp(`\\b${name}\\b`).test(section))).toEqual([]);
 });
 
+it("the page and the doc comment about retries name each status below 500 that is retried", () => {
+  const statuses = Array.from({ length: 100 }, (_, index) => 400 + index).filter(isTransientStatus);
+  expect(statuses.length).toBeGreaterThan(0);
+  const [, comment = ""] =
+    /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s+maxRetries\?/.exec(read("src/client/send/retry-options.ts")) ?? [];
+  for (const text of [sectionOf("docs/operating.md", "Retries"), comment])
+    expect(statuses.filter((status) => !text.includes(String(status)))).toEqual([]);
+});
+
 it("each record of the service has its fields in the reference", () => {
-  const lists = Object.keys(openApi.components.schemas).filter((name) => name.endsWith("Page"));
-  const records = lists.map((name) => name.replace(/Page$/, ""));
+  // Every schema in the response to a read; a page consists of records.
+  const reads = Object.values(openApi.paths).flatMap((path) =>
+    "get" in path ? JSON.stringify(path.get.responses[200]) : [],
+  );
+  const served = reads.flatMap((response) => [...response.matchAll(/#\/components\/schemas\/(\w+)/g)]);
+  const records = [...new Set(served.map(([, name = ""]) => name.replace(/Page$/, "")))];
   const shown = [...read("docs/reference.md").matchAll(/<!-- begin: fields (\w+) -->/g)].map(([, name]) => name);
   expect(records.length).toBeGreaterThan(2);
   expect(records.filter((name) => !shown.includes(name))).toEqual([]);

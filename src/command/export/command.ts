@@ -4,7 +4,7 @@ import { openList } from "../../bulk/lists.js";
 import { probeModifiedSince } from "../../bulk/probes.js";
 import type { InventoryClient, ListOptions, ListParams, Page } from "../../client/index.js";
 import { dateInputSchema } from "../../service/date.js";
-import { LISTS } from "../../service/lists.js";
+import { type DocumentedList, LISTS } from "../../service/lists.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { type ConnectionFlags, withClient, withConnection } from "../connection.js";
 import { CommandError, integerOption, namesOption } from "../exit.js";
@@ -24,13 +24,25 @@ interface ExportFlags extends ConnectionFlags, CsvOptions {
   json?: true;
 }
 
-const EXPORTED_LISTS = { items: LISTS.items, lots: LISTS.lots, "stock-levels": LISTS.stockLevels };
-type Resource = keyof typeof EXPORTED_LISTS;
+type Pages = AsyncIterable<Page<object>>;
+
+/** Adds a column to the records of pages. */
+type AddColumn = (pages: Pages, client: InventoryClient, signal: AbortSignal) => Pages;
+
+/**
+ * What can be exported. `added`: columns that the service does not send. They come first, in CSV by default, in NDJSON only
+ * if `--columns` names them.
+ */
+export const EXPORTS = {
+  items: { list: LISTS.items, added: {} },
+  lots: { list: LISTS.lots, added: {} },
+  "stock-levels": { list: LISTS.stockLevels, added: { shortID: addSku } },
+} satisfies Readonly<Record<string, { list: DocumentedList; added: Readonly<Record<string, AddColumn>> }>>;
 
 export function exportCommand(): Command {
   const command = new Command("export")
     .description("write items (discontinued ones too), lots or stock levels to a file or to standard output")
-    .addArgument(new Argument("<resource>", "what to export").choices(Object.keys(EXPORTED_LISTS)))
+    .addArgument(new Argument("<resource>", "what to export").choices(Object.keys(EXPORTS)))
     .option("--wid <n>", "only this warehouse (lots and stock levels)", integerOption(0))
     .option("--since <date>", "only records modified since this date or datetime (ISO 8601)", dateOption)
     .addOption(
@@ -59,16 +71,17 @@ export function exportCommand(): Command {
   return withHelp(withConnection(command), { 1: "the export failed" }, example);
 }
 
-async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> {
+async function exportRecords(name: keyof typeof EXPORTS, flags: ExportFlags): Promise<void> {
   const { wid, since, columns, json } = flags;
   const output = flags.output === "-" ? undefined : flags.output;
   if (wid !== undefined && name === "items") throw new CommandError("--wid does not apply to items.");
   const format = flags.format ?? (json && output === undefined ? "ndjson" : formatOf(output));
   if (json && output === undefined && format === "csv")
     throw new CommandError("--json: CSV on standard output is no JSON. Leave out --format, or add --output.");
-  // The service sends no SKU of a stock level, and NDJSON contains what it sends.
-  const addsSku = name === "stock-levels" && (columns?.includes("shortID") ?? format === "csv");
-  const csvColumns = [...(addsSku ? ["shortID"] : []), ...Object.keys(EXPORTED_LISTS[name].record().shape)];
+  const { list } = EXPORTS[name];
+  const addedColumns = new Map<string, AddColumn>(Object.entries(EXPORTS[name].added));
+  const added = [...addedColumns].filter(([column]) => columns?.includes(column) ?? format === "csv");
+  const csvColumns = [...added.map(([column]) => column), ...Object.keys(list.record().shape)];
   const { excel, delimiter, decimal } = flags;
   const [option] = Object.entries({ excel, delimiter, decimal }).flatMap(([one, value]) =>
     value === undefined ? [] : [one],
@@ -77,7 +90,7 @@ async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> 
   const encoding = recordFormat(format, columns, csvColumns, { excel, delimiter, decimal });
   await withClient(flags, async (client, signal) => {
     const open = (params: ListParams, options: ListOptions) =>
-      openList(client, EXPORTED_LISTS[name].name, { wid, includeDiscontinued: true, ...params }, options);
+      openList(client, list.name, { wid, includeDiscontinued: true, ...params }, options);
     const write = async (append: (text: string) => Promise<void>) => {
       const readPage = (params: ListParams) => open(params, { signal }).page();
       const support = since && (await probeModifiedSince(readPage));
@@ -86,9 +99,9 @@ async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> 
       if (support === "ignored" || isAlwaysEmpty)
         tell(`warning: the service ignores --since for ${name}; every record is exported.`);
       const modifiedSince = isAlwaysEmpty ? undefined : since;
-      const pages = open({ modifiedSince }, { gapless: true, signal }).pages();
-      const added = name === "stock-levels" ? ["shortID"] : [];
-      return writePages(addsSku ? withSkus(client, pages, signal) : pages, encoding, { columns, added }, append);
+      const listed: Pages = open({ modifiedSince }, { gapless: true, signal }).pages();
+      const pages = added.reduce((rest, [, add]) => add(rest, client, signal), listed);
+      return writePages(pages, encoding, { columns, added: [...addedColumns.keys()] }, append);
     };
     const records = output === undefined ? await write(writeOutput) : await writeFile("--output", output, write);
     tell(`${records} ${name} exported${output === undefined ? "" : ` to ${output}`}.`);
@@ -96,10 +109,8 @@ async function exportRecords(name: Resource, flags: ExportFlags): Promise<void> 
   });
 }
 
-type Pages = AsyncIterable<Page<object>>;
-
-/** Stock levels with the SKU of their item. */
-async function* withSkus(client: InventoryClient, levels: Pages, signal: AbortSignal): AsyncGenerator<Page<object>> {
+/** Adds the SKU of its item to each stock level. */
+async function* addSku(levels: Pages, client: InventoryClient, signal: AbortSignal): AsyncGenerator<Page<object>> {
   // Reads the fields without their types, because responses may not be validated.
   const skus = new Map<unknown, unknown>();
   const items = client.items.list({ includeDiscontinued: true }, { gapless: true, signal });

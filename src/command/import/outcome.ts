@@ -41,7 +41,7 @@ export async function importOutcomeOf(
 /** Reports, in this order: what happened in this run, what needs a person, what is still open. */
 export async function report(
   { states, inThisRun, open }: Outcome,
-  { requests, durationMs }: OutboxReport,
+  run: OutboxReport,
   { earlier }: Begun,
   { outboxFile }: ImportSettings,
   json: true | undefined,
@@ -52,9 +52,10 @@ export async function report(
   const before = { applied, rejected, unknown };
   const now = { applied: 0, rejected: 0, unknown: 0, ...inThisRun };
   const byOthers = (states.applied ?? 0) + (states.rejected ?? 0) - applied - rejected - now.applied - now.rejected;
-  if (json) return printJson({ ...now, pending: waiting, requests, durationMs, earlier: before, open });
+  // The report also counts entries that are not from this file.
+  if (json) return printJson({ ...run, ...now, pending: waiting, earlier: before, open });
   const counts = `${plural(now.applied, "line")} applied, ${now.rejected} rejected, ${now.unknown} unknown`;
-  await print(`This run: ${counts}; ${plural(requests, "request")}.`);
+  await print(`This run: ${counts}; ${plural(run.requests, "request")}.`);
   if (applied + rejected > 0) await print(`Before it: ${applied} applied, ${rejected} rejected.`);
   if (byOthers > 0) await print(`Meanwhile, another process has sent ${plural(byOthers, "line")}.`);
   await printNeeds(outboxFile, open);
