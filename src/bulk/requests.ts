@@ -20,7 +20,7 @@ export class BulkRequests {
   /** How many requests were sent, token requests excluded. */
   readonly counter: { requests: number };
   /** The service's clock when the first request was sent, or earlier, in ms; `undefined` without a `Date` header. */
-  startedAt: number | undefined;
+  serviceTimeAtStart: number | undefined;
   /** How far the service's clock is ahead of the clock of this machine, in ms. */
   clockAheadMs: number | undefined;
 
@@ -37,7 +37,7 @@ export class BulkRequests {
 
   #observe(response: ResponseInfo): void {
     this.counter.requests += response.attempts;
-    this.startedAt ??= serviceTimeBefore(response);
+    this.serviceTimeAtStart ??= serviceTimeBefore(response);
     this.clockAheadMs ??= aheadMsOf(response.headers);
   }
 }

@@ -25,12 +25,12 @@ it("notes the service's clock when its first request was sent", async () => {
   const requests = new BulkRequests({
     client: new InventoryClient({ baseUrl: later.baseUrl, ...later.credentials, fetch: later.fetch }),
   });
-  expect(requests.startedAt).toBeUndefined();
+  expect(requests.serviceTimeAtStart).toBeUndefined();
   await requests.client.items.list({}, requests.options).page();
-  const { startedAt = 0, clockAheadMs = 0 } = requests;
-  expect(startedAt).toBeGreaterThan(Date.now() + ahead - 3_000);
-  expect(startedAt).toBeLessThanOrEqual(Date.now() + ahead);
+  const { serviceTimeAtStart = 0, clockAheadMs = 0 } = requests;
+  expect(serviceTimeAtStart).toBeGreaterThan(Date.now() + ahead - 3_000);
+  expect(serviceTimeAtStart).toBeLessThanOrEqual(Date.now() + ahead);
   expect(Math.abs(clockAheadMs - ahead)).toBeLessThan(3_000);
   await requests.client.items.list({}, requests.options).page();
-  expect(requests.startedAt).toBe(startedAt);
+  expect(requests.serviceTimeAtStart).toBe(serviceTimeAtStart);
 });

@@ -25,7 +25,7 @@ export class MirrorReading {
 
   /** The service's clock when the reading began, in ms; `null` if responses have no `Date` header. */
   get since(): number | null {
-    return this.requests.startedAt ?? null;
+    return this.requests.serviceTimeAtStart ?? null;
   }
 
   /** When the reading began, in ms: by this machine's clock or by the service's clock, whichever is behind. */

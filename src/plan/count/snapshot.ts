@@ -126,9 +126,12 @@ async function readBookItems(reader: ReadWith, skus: ReadonlySet<string>): Promi
 }
 
 /** Returns `modifiedSince` of the snapshot: 15 minutes before the first response, if the service honours it. */
-async function findModifiedSince({ client, options, startedAt }: BulkRequests, lots: number): Promise<string | null> {
+async function findModifiedSince(
+  { client, options, serviceTimeAtStart }: BulkRequests,
+  lots: number,
+): Promise<string | null> {
   if (lots === 0) return null;
-  const now = startedAt ?? Date.now();
+  const now = serviceTimeAtStart ?? Date.now();
   const read = (params: ListParams) => client.inventory.listLots(params, options).page();
   const isHonoured = (await probeModifiedSince(read, now)) === "honoured";
   return isHonoured ? new Date(now - MAX_LAG_MS).toISOString() : null;

@@ -342,9 +342,9 @@ class ItemPlanApplication {
 
   /** Returns items by SKU. Items that are missing must be read one by one. */
   async #readWritten(skus: readonly string[]): Promise<Map<string, Item>> {
-    const { startedAt } = this.#reader;
-    if (startedAt === undefined || skus.length < MIN_FOR_LIST) return new Map();
-    return readModifiedItems(this.#reader, skus, startedAt - MAX_CLOCK_LAG_MS);
+    const { serviceTimeAtStart } = this.#reader;
+    if (serviceTimeAtStart === undefined || skus.length < MIN_FOR_LIST) return new Map();
+    return readModifiedItems(this.#reader, skus, serviceTimeAtStart - MAX_CLOCK_LAG_MS);
   }
 }
 
