@@ -1,7 +1,8 @@
 import { setupServer } from "msw/node";
 import { sandboxHandlers } from "stocklot/msw";
 import { createSandbox, type SandboxOptions, type SandboxServer } from "stocklot/sandbox";
-import { afterAll, beforeAll, describe, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { READS, TOKEN_REQUEST, WRITES } from "../../src/service/operations.js";
 import { duplicatesAs400, inTurn, transactionForms } from "../support/other-forms.js";
 import { SUITE } from "./suite.js";
 import { CLIENTS, Target, type TargetOptions } from "./target.js";
@@ -38,6 +39,19 @@ describe.each(FORMS)("the sandbox with %s keeps to the document", (_name, forms)
     "sandbox.listen": () => ({ baseUrl: server.url }),
     msw: () => ({ baseUrl: "https://inventory.example/api/v1" }),
   };
+
+  it("the checks call every operation of the document", async () => {
+    const checked = createSandbox({ ...OPTIONS, ...forms, rateLimit: false });
+    const { main: credentials, ...others } = CLIENTS;
+    const { baseUrl, fetch, requests } = checked;
+    for (const check of SUITE) await check.run(new Target({ baseUrl, fetch, credentials, others }));
+    const operations = [TOKEN_REQUEST, ...Object.values(READS), ...Object.values(WRITES)];
+    const uncalled = operations.filter(({ method, path }) => {
+      const pattern = new RegExp(`^${path.replace(/{\w+}/, "[^/]+")}$`);
+      return !requests.some((request) => request.method === method && pattern.test(request.path));
+    });
+    expect(uncalled).toEqual([]);
+  });
 
   describe.each(Object.keys(adapters))("through %s", (adapter) => {
     beforeAll(() => {

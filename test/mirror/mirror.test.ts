@@ -103,6 +103,17 @@ describe("an increment", () => {
     expect(is.fullPassAt).toBe(was.fullPassAt);
   });
 
+  it("has a status of whole numbers: a column of PostgreSQL refuses fractions, SQLite does not", async () => {
+    const { mirror, service } = setUp();
+    for (let run = 0; run < 3; run += 1) {
+      await mirror.run({ full: run === 2 });
+      service.changeLot();
+      const numbers = (await mirror.status()).flatMap((row) => Object.values(row).filter(Number.isFinite));
+      expect(numbers.length).toBeGreaterThan(6);
+      expect(numbers.filter((value) => !Number.isInteger(value))).toEqual([]);
+    }
+  });
+
   it.each([
     ["ignored", false, "full"],
     ["refused", false, "full"],

@@ -127,4 +127,4 @@ it("a search is right, whatever the service sorts by before the part number", as
     }
   }
   expect(searches).toBeGreaterThan(0);
-}, 600_000);
+}, 1_800_000);

@@ -8,8 +8,9 @@
  *   received any response, with default retries                no          twice within a second, since nothing is listening
  *   401                                                        no          once, with a new token
  *   429                                                        no          after the pause
- *   other 4xx, 501, other 3xx                                  no          never
- *   408, other 5xx, 302, 303, timeout, broken connection,
+ *   any other error status                                     no          never
+ *   a status after which a write may have been applied
+ *   (`mayHaveApplied`), timeout, broken connection,
  *   aborted after sending, false success, 2xx cut off          unknown     back-off for GET, PUT and DELETE, but not after an
  *                                                                          abort or a false success; never for POST and PATCH
  *   2xx that is too large or cannot be decoded                 unknown     never
