@@ -386,6 +386,8 @@ describe("an outbox in PostgreSQL", () => {
       if (body.includes("NEW.sender = OLD.sender"))
         world.onWrite = async (_, send) => {
           await vi.waitUntil(() => heartbeats > 0, { timeout: 10_000 });
+          // The process asks the database why the heartbeat has changed no row. Then the run ends, even if the write succeeds.
+          await sleep(1_000);
           return send();
         };
       const end = await endOf(event === "INSERT" ? outbox.add(receipt("second")) : outbox.run());
