@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { Item } from "../../service/item.js";
+import { createItemInputSchema } from "../../service/item-input.js";
 import { integer } from "../../shared/schema.js";
 import { parseBodyFields, requiredString } from "../http/body.js";
 import { badRequestError, conflictError, jsonResponse, notFoundError, type SandboxResponse } from "../http/messages.js";
@@ -66,17 +67,7 @@ function itemPageResponse(context: EndpointContext, which: "active" | "all"): Sa
 }
 
 /** The fields of a create and an update. Some have another name in the quick start, which a create takes, too. */
-const itemRequestSchema = z.object({
-  shortID: requiredString(),
-  description: z.string().optional(),
-  category: integer().optional(),
-  subCategory: integer().optional(),
-  uOM: z.string().optional(),
-  putUp: z.string().optional(),
-  units: z.number().optional(),
-  dfltOwner: integer().optional(),
-  discontinued: z.boolean().optional(),
-});
+const itemRequestSchema = z.object({ ...createItemInputSchema().shape, shortID: requiredString() });
 
 const quickStartItemRequestSchema = itemRequestSchema.extend({
   unit: z.string().optional(),

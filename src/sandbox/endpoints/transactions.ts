@@ -1,42 +1,26 @@
 import * as z from "zod";
 import type { Item } from "../../service/item.js";
 import type { Lot } from "../../service/lot.js";
-import { integer } from "../../shared/schema.js";
+import { issueInputSchema, moveInputSchema, receiveInputSchema } from "../../service/transaction.js";
 import { SAMPLE_JOBS, SAMPLE_OWNERS } from "../data/generated-items.js";
-import { optionalFilter, parseBodyFields, positiveNumber, requiredString } from "../http/body.js";
+import { optionalFilter, parseBodyFields, requiredString } from "../http/body.js";
 import { badRequestError, jsonResponse, type SandboxResponse } from "../http/messages.js";
 import { withoutUndefined } from "../options/settings.js";
 import { DEFAULT_LOT_FIELDS } from "../state.js";
 import { addDecimals, datetimeString, formatIsoTime, matchesDateFilter } from "../values.js";
 import { assertWarehouseInScope, type EndpointContext } from "./endpoint.js";
 
-/** The fields that every stock transaction requires. */
-const transactionFields = { itemID: requiredString(), units: positiveNumber(), wid: integer() };
+/*
+ * The bodies of the transactions have the documented fields. Fields that the service does not document are ignored.
+ */
 
 /** Which lots a move or an issue may take. */
-const selectionFields = {
-  serial: optionalFilter(),
-  serial2: optionalFilter(),
-  rfidTag: optionalFilter(),
-  recno: integer().optional(),
-};
+const filterFields = { serial: optionalFilter(), serial2: optionalFilter(), rfidTag: optionalFilter() };
 
 const receiveRequestSchema = z.object({
-  ...transactionFields,
-  reasonCode: integer(),
-  spot: z.string().optional(),
-  serial: z.string().optional(),
-  serial2: z.string().optional(),
-  rfidTag: z.string().optional(),
-  reference: z.string().optional(),
-  remark: z.string().optional(),
-  netWeight: z.number().optional(),
-  grossWeight: z.number().optional(),
-  price: z.number().optional(),
+  ...receiveInputSchema().shape,
+  itemID: requiredString(),
   expires: datetimeString().optional(),
-  supplier: integer().optional(),
-  line: integer().optional(),
-  jobid: integer().optional(),
 });
 
 /** POST /Inventory/Receive: creates a lot. */
@@ -72,13 +56,11 @@ export function handleReceive(context: EndpointContext): SandboxResponse {
 }
 
 const moveRequestSchema = z.object({
-  ...transactionFields,
-  ...selectionFields,
+  ...moveInputSchema().shape,
+  itemID: requiredString(),
+  ...filterFields,
   fromSpot: optionalFilter(),
   toSpot: optionalFilter(),
-  shipToWid: integer().optional(),
-  transitSlip: z.string().optional(),
-  reference: z.string().optional(),
   received: optionalFilter(),
 });
 
@@ -105,16 +87,10 @@ export function handleMove(context: EndpointContext): SandboxResponse {
 }
 
 const issueRequestSchema = z.object({
-  ...transactionFields,
-  ...selectionFields,
-  reasonCode: integer(),
+  ...issueInputSchema().shape,
+  itemID: requiredString(),
+  ...filterFields,
   spot: optionalFilter(),
-  reference: z.string().optional(),
-  remark: z.string().optional(),
-  netWeight: z.number().optional(),
-  shipto: integer().optional(),
-  prodID: z.string().optional(),
-  line: integer().optional(),
 });
 
 /** POST /Inventory/Issue: takes stock out of the lots that fit; a lot that is used up is shipped. */
@@ -132,10 +108,11 @@ export function handleIssue(context: EndpointContext): SandboxResponse {
 }
 
 /** The filters of a move or an issue. */
-interface LotSelection extends z.infer<z.ZodObject<typeof selectionFields>> {
+interface LotSelection extends z.infer<z.ZodObject<typeof filterFields>> {
   readonly item: Item;
   readonly wid: number;
   readonly units: number;
+  readonly recno?: number | undefined;
   readonly spot?: string | undefined;
   /** Receipt date, or its beginning. */
   readonly received?: string | undefined;

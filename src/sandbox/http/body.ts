@@ -49,8 +49,6 @@ export function parseBodyFields<S extends z.ZodObject>(schema: S, body: JsonObje
   throw validationError(details);
 }
 
-export const positiveNumber = () => z.number().positive();
-
 export const requiredString = () => z.preprocess(blankToUndefined, z.string());
 
 /** Selects records; blank selects all of them. */
