@@ -213,16 +213,9 @@ function wildcardToRegExp(path: string): RegExp {
   return new RegExp(`^${literal.join(".*")}$`);
 }
 
-const SERVES: { readonly [type: string]: boolean } = {
-  status: false,
-  hang: false,
-  drop: false,
-  truncated: true,
-  slow: true,
-} satisfies Record<Fault["type"], boolean>;
-
 /** Whether the service's own response is sent, although a fault may delay it or cut it off. */
-export const servesResponse = (type: string | undefined): boolean => type === undefined || SERVES[type] === true;
+export const servesResponse = (type: string | undefined): boolean =>
+  type === undefined || type === "truncated" || type === "slow";
 
 /**
  * Returns the faulty response; `undefined` if there is never a response. `serve` lets the request take effect, and

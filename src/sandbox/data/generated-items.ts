@@ -17,25 +17,13 @@ export const GENERATED_HISTORY_END_MS = Date.UTC(2025, 0, 1);
 export const FIRST_PART_NO = 1001;
 const ITEM_SEED_SALT = 0x17e5;
 
+const FASTENER = { category: 10, subCategory: 101, uOM: "EA", discontinued: false };
+
 /** The items that README and the guides use: the first generated items, whatever the seed. */
 const EXAMPLES: readonly Partial<Item>[] = [
   { shortID: "BOLT-M8", description: "Hex bolt M8x40, zinc plated", discontinued: false },
-  {
-    shortID: "NUT-M8",
-    description: "Hex nut M8, zinc plated",
-    category: 10,
-    subCategory: 101,
-    uOM: "EA",
-    discontinued: false,
-  },
-  {
-    shortID: "WASHER-M8",
-    description: "Washer M8, zinc plated",
-    category: 10,
-    subCategory: 101,
-    uOM: "EA",
-    discontinued: false,
-  },
+  { ...FASTENER, shortID: "NUT-M8", description: "Hex nut M8, zinc plated" },
+  { ...FASTENER, shortID: "WASHER-M8", description: "Washer M8, zinc plated" },
 ];
 
 export function generateItems(seed: number, count: number): Item[] {
