@@ -4,7 +4,7 @@ import { createItemInputSchema } from "./item-input.js";
 import { skuInputSchema } from "./key.js";
 import { issueInputSchema, moveInputSchema, receiveInputSchema } from "./transaction.js";
 
-// Separate constants: a bundler keeps unused code that reads a property, such as `PERMISSIONS.itemMasterList`.
+// The security IDs of the permissions. Separate constants: a bundler keeps unused code that reads a property.
 const ITEM_MASTER_LIST = 11;
 const CREATE_MODIFY_ITEM = 116;
 const POSITIVE_ADJUSTMENT = 95;
@@ -13,15 +13,6 @@ const NEGATIVE_ADJUSTMENT = 88;
 export const ITEMS_PATH = "/Item";
 export const LOTS_PATH = "/Inventory";
 export const STOCK_LEVELS_PATH = "/Inventory/StockLevels";
-
-/** The permissions of the document, by their security IDs. */
-export const PERMISSIONS = {
-  itemMasterList: ITEM_MASTER_LIST,
-  createModifyItem: CREATE_MODIFY_ITEM,
-  positiveAdjustment: POSITIVE_ADJUSTMENT,
-  locateMoveUnits: LOCATE_MOVE_UNITS,
-  negativeAdjustment: NEGATIVE_ADJUSTMENT,
-} as const;
 
 export interface Operation {
   method: "GET" | "POST" | "PUT" | "DELETE";

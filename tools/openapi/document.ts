@@ -1,4 +1,4 @@
-import { PERMISSIONS, READS, TOKEN_REQUEST, WRITES } from "../../src/service/operations.js";
+import { READS, TOKEN_REQUEST, WRITES } from "../../src/service/operations.js";
 import { ERROR_EXAMPLES, ERROR_RESPONSES, errorResponse } from "./errors.js";
 import { EXAMPLES } from "./examples.js";
 import { type JsonObject, ref } from "./json.js";
@@ -8,11 +8,11 @@ import { schemas } from "./schemas.js";
 
 /** The names of the permissions in the service's document. */
 const PERMISSION_NAMES: ReadonlyMap<number, string> = new Map([
-  [PERMISSIONS.itemMasterList, "Item Master List"],
-  [PERMISSIONS.createModifyItem, "Create/Modify Item Master Record"],
-  [PERMISSIONS.positiveAdjustment, "Positive Adjustment"],
-  [PERMISSIONS.locateMoveUnits, "Locate/Move Units"],
-  [PERMISSIONS.negativeAdjustment, "Negative Adjustment"],
+  [READS.readItems.permission, "Item Master List"],
+  [WRITES.create.permission, "Create/Modify Item Master Record"],
+  [WRITES.receive.permission, "Positive Adjustment"],
+  [WRITES.move.permission, "Locate/Move Units"],
+  [WRITES.issue.permission, "Negative Adjustment"],
 ]);
 
 const COMMON_ERRORS: JsonObject = {
