@@ -3,6 +3,7 @@ import type { Item } from "../service/item.js";
 import { isInStock, type Lot } from "../service/lot.js";
 import type { StockLevel } from "../service/stock-level.js";
 import { isNoSuchItem } from "../shared/errors/api-errors.js";
+import { undefinedIf } from "../shared/unknown.js";
 import { type ConnectionFlags, withClient, withConnection } from "./connection.js";
 import { CommandError, EXIT, integerOption } from "./exit.js";
 import { withHelp } from "./help.js";
@@ -43,10 +44,7 @@ function showItems(shortIDs: string[], flags: GetFlags): Promise<void> {
     const items = new Map<string, Item>();
     const missing: string[] = [];
     for (const shortID of new Set(shortIDs)) {
-      const item = await client.items.get(shortID, { signal }).catch((error: unknown) => {
-        if (isNoSuchItem(error)) return undefined;
-        throw error;
-      });
+      const item = await client.items.get(shortID, { signal }).catch(undefinedIf(isNoSuchItem));
       if (item) items.set(shortID, item);
       else missing.push(shortID);
     }

@@ -3,7 +3,7 @@ import type { InventoryClient, Item, RequestOptions } from "../client/index.js";
 import { comparableSku } from "../service/key.js";
 import { isSameValue } from "../service/same-value.js";
 import { isNoSuchItem } from "../shared/errors/api-errors.js";
-import { fieldOf } from "../shared/unknown.js";
+import { fieldOf, undefinedIf } from "../shared/unknown.js";
 import { inputOf, type StoredEntry } from "./entry.js";
 import { hasMark, markOf, showsMark } from "./marks.js";
 import type { OpenStore } from "./store.js";
@@ -103,14 +103,8 @@ export async function lookUpAfterRefusal(search: ItemLookUp): Promise<LookUpResu
   return { outcome: "unclear", reason: "the item is as it was sent, but may have been created before" };
 }
 
-async function readEntryItem({ client, entry, options }: ItemLookUp): Promise<Item | undefined> {
-  try {
-    return await client.items.get(skuOfEntry(entry), options);
-  } catch (error) {
-    if (isNoSuchItem(error)) return undefined;
-    throw error;
-  }
-}
+const readEntryItem = ({ client, entry, options }: ItemLookUp): Promise<Item | undefined> =>
+  client.items.get(skuOfEntry(entry), options).catch(undefinedIf(isNoSuchItem));
 
 /** The most pages of a list that are read for one item. */
 const MAX_ITEM_PAGES = 100;

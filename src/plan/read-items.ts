@@ -3,6 +3,7 @@ import { isListCheaper } from "../client/for-add-ons.js";
 import type { Item } from "../service/item.js";
 import type { ItemListParams } from "../service/list-params.js";
 import { isNoSuchItem } from "../shared/errors/api-errors.js";
+import { undefinedIf } from "../shared/unknown.js";
 
 /**
  * Returns the items with these SKUs. Items that do not exist are left out. Reads each item, or the list of all items,
@@ -24,12 +25,8 @@ export async function readItems(
   return items;
 }
 
-export async function readItem({ client, options }: ReadWith, sku: string): Promise<Item | undefined> {
-  return client.items.get(sku, options).catch((error) => {
-    if (isNoSuchItem(error)) return undefined;
-    throw error;
-  });
-}
+export const readItem = ({ client, options }: ReadWith, sku: string): Promise<Item | undefined> =>
+  client.items.get(sku, options).catch(undefinedIf(isNoSuchItem));
 
 /** Returns how many items the service lists, including discontinued items. */
 export const countListedItems = (reader: ReadWith): Promise<number> =>

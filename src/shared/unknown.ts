@@ -25,6 +25,13 @@ export function messageOf(thrown: unknown): string {
   }
 }
 
+/** Returns a handler of rejections, for `catch`: an expected error becomes `undefined`, any other is thrown again. */
+export const undefinedIf =
+  (isExpected: (error: unknown) => boolean) =>
+  (error: unknown): undefined => {
+    if (!isExpected(error)) throw error;
+  };
+
 /** Returns a text for a terminal, without control characters, which could change what the terminal shows. */
 export const withoutControlCharacters = (text: string) => text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "\ufffd");
 

@@ -1,8 +1,9 @@
 import type { Lot } from "../../service/lot.js";
+import { undefinedIf } from "../../shared/unknown.js";
 import type { Page, PageRequest } from "../lists/page.js";
 import { assertRequestedPage, endOf, isCountPossible, isRefusalOfPage } from "../lists/page-end.js";
 import { proveOrder } from "../search/prove-order.js";
-import { readEnd, readSorted, type SortedList, UnsearchableListError } from "../search/sorted-list.js";
+import { readEnd, readSorted, type SortedList, unlessUnsearchable } from "../search/sorted-list.js";
 import { isCandidate } from "./judge-receipt.js";
 
 /*
@@ -55,8 +56,8 @@ export async function readLotViews(list: LotList, above: number): Promise<LotVie
     lots.push(...recent.lots, ...(numbered?.lots ?? []));
     if (!numbered) break;
     if (recent.isConsistent && numbered.isConsistent && agree(recent, numbered, above)) {
-      const isComplete = await isProven(list.numbered);
-      return { lots, isComplete };
+      const isProven = await proveOrder(list.numbered).then(() => true, unlessUnsearchable);
+      return { lots, isComplete: isProven ?? false };
     }
   }
   return { lots, isComplete: false };
@@ -69,16 +70,6 @@ function agree(recent: View, numbered: View, above: number): boolean {
     [...recent.numbers].every((number) => numbered.numbers.has(number)) &&
     [...numbered.numbers].every((number) => recent.numbers.has(number) || number > highest)
   );
-}
-
-async function isProven(list: SortedList<Lot>): Promise<boolean> {
-  try {
-    await proveOrder(list);
-    return true;
-  } catch (error) {
-    if (error instanceof UnsearchableListError) return false;
-    throw error;
-  }
 }
 
 async function readRecent({ label, pageSize, fetch }: LotList, above: number): Promise<View> {
@@ -118,12 +109,7 @@ async function readNumbered({ numbered: list }: LotList, above: number): Promise
     return { lots, total: page.total, isLast: page.isFirst || isEmpty, isSound };
   };
   const isBehind = (lots: readonly Lot[]) => lots.some((lot) => !isCandidate(lot, above));
-  try {
-    return await readView(read, isBehind, above);
-  } catch (error) {
-    if (error instanceof UnsearchableListError) return undefined;
-    throw error;
-  }
+  return readView(read, isBehind, above).catch(unlessUnsearchable);
 }
 
 /** A page of a view. */
@@ -165,14 +151,9 @@ async function readView(
 /** Whether the page after the last page shows no further lot. A service may also refuse that page. */
 async function isEnd(read: (page: number) => Promise<ViewPage>, last: number, view: View): Promise<boolean> {
   const shown = new Set(view.lots.map(({ recNo }) => recNo));
-  try {
-    const { lots } = await read(last + 1);
-    view.lots.push(...lots);
-    return lots.every(({ recNo }) => shown.has(recNo));
-  } catch (error) {
-    if (isRefusalOfPage(error)) return true;
-    throw error;
-  }
+  const { lots = [] } = (await read(last + 1).catch(undefinedIf(isRefusalOfPage))) ?? {};
+  view.lots.push(...lots);
+  return lots.every(({ recNo }) => shown.has(recNo));
 }
 
 /**

@@ -2,6 +2,7 @@ import { MAX_PAGE_SIZE } from "../../service/lists.js";
 import type { Lot } from "../../service/lot.js";
 import { isNoSuchItem } from "../../shared/errors/api-errors.js";
 import { PermissionError, ResponseValidationError } from "../../shared/errors/index.js";
+import { undefinedIf } from "../../shared/unknown.js";
 import { type InventoryList, type RecordNumbers, recNoOnlyLotList } from "../lists/inventory-lists.js";
 import type { ItemLookup } from "../search/item-lookup.js";
 import { SortedLists } from "../search/open-list.js";
@@ -156,13 +157,9 @@ export class ReceiptLookup {
   }
 
   /** Returns `undefined` if the service has no such item, or returns another item. Throws the 404 of a proxy. */
-  async #partNoOf(itemID: string, options: RequestOptions): Promise<number | undefined> {
-    try {
-      return await this.#itemLookup.partNoOf(itemID, options);
-    } catch (error) {
-      if (isNoSuchItem(error) || error instanceof ResponseValidationError) return undefined;
-      throw error;
-    }
+  #partNoOf(itemID: string, options: RequestOptions): Promise<number | undefined> {
+    const isUnusable = (error: unknown) => isNoSuchItem(error) || error instanceof ResponseValidationError;
+    return this.#itemLookup.partNoOf(itemID, options).catch(undefinedIf(isUnusable));
   }
 
   #readViews(above: number, options: RequestOptions): Promise<LotViews> {
@@ -173,15 +170,10 @@ export class ReceiptLookup {
 
   /** The most recent lots of a warehouse; `undefined` if the client may not read it. */
   async #readWarehouse(wid: number, options: RequestOptions): Promise<Lot[] | undefined> {
-    try {
-      const page = await this.#group(options, (group) =>
-        this.#open(group, wid).fetch({ page: 1, pageSize: MAX_PAGE_SIZE }),
-      );
-      return page.value;
-    } catch (error) {
-      if (error instanceof PermissionError) return undefined;
-      throw error;
-    }
+    const page = await this.#group(options, (group) =>
+      this.#open(group, wid).fetch({ page: 1, pageSize: MAX_PAGE_SIZE }),
+    ).catch(undefinedIf((error) => error instanceof PermissionError));
+    return page?.value;
   }
 
   #open(group: Requester, wid?: number) {

@@ -1,4 +1,5 @@
 import { setNewest } from "../../shared/bounded-map.js";
+import { undefinedIf } from "../../shared/unknown.js";
 import { type Page, type PageRequest, pageSizeWithinCap, type RecordKey, startOfPage } from "../lists/page.js";
 import { assertRequestedPage, endOf, isCountPossible } from "../lists/page-end.js";
 
@@ -6,6 +7,9 @@ export type Direction = "ASC" | "DESC";
 
 /** The list cannot be searched: its pages are not in the order of the column, or do not prove that they are. Read it as a whole. */
 export class UnsearchableListError extends Error {}
+
+/** Turns this error into `undefined`, and throws any other. */
+export const unlessUnsearchable = /* @__PURE__ */ undefinedIf((error) => error instanceof UnsearchableListError);
 
 /** A list that one call requests in the order of a column of numbers. */
 export interface SortedList<T> {
