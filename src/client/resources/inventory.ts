@@ -16,7 +16,15 @@ import { lotList, RecordNumbers, stockLevelList } from "../lists/inventory-lists
 import { createPaginator, type ListOptions } from "../lists/list.js";
 import type { Paginator } from "../lists/paginator.js";
 import { type FoundItems, ItemLookup, missingItemsError } from "../search/item-lookup.js";
-import type { ItemScope, ItemSearchOptions, StockLevelScope, StockLevelsScope } from "../search/search-options.js";
+import {
+  type ItemScope,
+  type ItemSearchOptions,
+  levelScopeSchema,
+  levelsScopeSchema,
+  lotScopeSchema,
+  type StockLevelScope,
+  type StockLevelsScope,
+} from "../search/search-options.js";
 import type { ResponseReader } from "../send/call.js";
 import { describeFalseSuccess } from "../send/false-success.js";
 import { requestOf } from "../send/payload.js";
@@ -138,7 +146,8 @@ export class Inventory {
     const name = "inventory.getStockLevel";
     return await this.#requester.asOneMethod(name, async () => {
       const shortIDs = checkedSku(shortID, "getStockLevel");
-      const levels = levelsOf(await this.#itemLookup.findLevel(name, stockLevelList, { shortIDs, scope, options }));
+      const input = { shortIDs, scope, scopeSchema: levelScopeSchema, options };
+      const levels = levelsOf(await this.#itemLookup.find(name, stockLevelList, input));
       return levels.get(shortID) ?? null;
     });
   }
@@ -166,8 +175,9 @@ export class Inventory {
     options: ItemSearchOptions = {},
   ): Promise<Map<string, StockLevel | null>> {
     const name = "inventory.getStockLevels";
+    const input = { shortIDs, scope, scopeSchema: levelsScopeSchema, options };
     return await this.#requester.asOneMethod(name, async () =>
-      levelsOf(await this.#itemLookup.findLevels(name, stockLevelList, { shortIDs, scope, options })),
+      levelsOf(await this.#itemLookup.find(name, stockLevelList, input)),
     );
   }
 
@@ -196,7 +206,8 @@ export class Inventory {
     const name = "inventory.getLots";
     const shortIDs = checkedSku(shortID, "getLots");
     return await this.#requester.asOneMethod(name, async () => {
-      const { found, missing } = await this.#itemLookup.findLots(name, this.#lots, { shortIDs, scope, options });
+      const input = { shortIDs, scope, scopeSchema: lotScopeSchema, options };
+      const { found, missing } = await this.#itemLookup.find(name, this.#lots, input);
       const error = missingItemsError(missing);
       if (error) throw error;
       const lots = found.get(shortID)?.records ?? [];

@@ -1,8 +1,9 @@
+import type * as z from "zod";
 import type { InventoryListParams } from "../../service/list-params.js";
 import { setNewest } from "../../shared/bounded-map.js";
 import { isNoSuchItem } from "../../shared/errors/api-errors.js";
 import { NotFoundError, PaginationError, TimeoutError } from "../../shared/errors/index.js";
-import { checkInput } from "../../shared/schema.js";
+import { checkInput, type LazySchema } from "../../shared/schema.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { race, whenAborted } from "../../shared/time/wait.js";
 import { durationOf, isListCheaper, requestsForList, slotAllowanceOf } from "../lists/effort.js";
@@ -18,18 +19,13 @@ import { SortedLists } from "./open-list.js";
 import { pagesOf, partNoRequest, readPartNos } from "./part-numbers.js";
 import { type ReadTime, ResultCache } from "./result-cache.js";
 import {
-  type ItemScope,
   type ItemSearchOptions,
   itemSearchOptionsSchema,
-  levelScopeSchema,
-  levelsScopeSchema,
-  lotScopeSchema,
-  type StockLevelScope,
   type StockLevelsScope,
   skusSchema,
 } from "./search-options.js";
 import type { SearchedItem } from "./sku-order.js";
-import { readEnd, type SortedList, UnsearchableListError } from "./sorted-list.js";
+import { readEnd, type SortedList, UnsearchableListError, unlessUnsearchable } from "./sorted-list.js";
 import { WholeReadings } from "./whole-readings.js";
 
 const MAX_PART_NUMBERS = 10_000;
@@ -95,49 +91,25 @@ export class ItemLookup {
     this.#wholeReadings = new WholeReadings(requester);
   }
 
-  /** The lots of one item. Throws a `NotFoundError` if there is no such item. */
-  async findLots<T extends { partNo: number }>(
-    name: string,
-    define: InventoryList<T>,
-    input: { shortIDs: readonly string[]; scope: ItemScope; options: ItemSearchOptions },
-  ): Promise<FoundItems<T>> {
-    const { wid } = checkInput(name, lotScopeSchema, input.scope, [], { noun: "parameter" });
-    return this.#find(name, define, { ...input, params: { wid }, maxAgeMs: 0 });
-  }
-
-  /** The stock level of one item. A result that is young enough is returned without a request. */
-  async findLevel<T extends { partNo: number }>(
-    name: string,
-    define: InventoryList<T>,
-    input: { shortIDs: readonly [string]; scope: StockLevelScope; options: ItemSearchOptions },
-  ): Promise<FoundItems<T>> {
-    const { wid, maxAgeMs = 0 } = checkInput(name, levelScopeSchema, input.scope, [], { noun: "parameter" });
-    return this.#find(name, define, { ...input, params: { wid }, maxAgeMs });
-  }
-
-  /** The stock level of each item. With `onMissing: "omit"`, SKUs that do not exist are not reported as missing. */
-  async findLevels<T extends { partNo: number }>(
-    name: string,
-    define: InventoryList<T>,
-    input: { shortIDs: readonly string[]; scope: StockLevelsScope; options: ItemSearchOptions },
-  ): Promise<FoundItems<T>> {
-    const scope = checkInput(name, levelsScopeSchema, input.scope, [], { noun: "parameter" });
-    const { wid, maxAgeMs = 0, onMissing = "error" } = scope;
-    const items = await this.#find(name, define, { ...input, params: { wid }, maxAgeMs });
-    return onMissing === "omit" ? { ...items, missing: new Map() } : items;
-  }
-
-  async #find<T extends { partNo: number }>(
+  /**
+   * Finds the records of items. A result that is young enough (`maxAgeMs`) is returned without a request. With `onMissing:
+   * "omit"`, SKUs that do not exist are not reported as missing.
+   *
+   * @param input `scopeSchema`: what the method accepts as `scope`.
+   */
+  async find<T extends { partNo: number }>(
     name: string,
     define: InventoryList<T>,
     input: {
       shortIDs: readonly string[];
-      params: ItemScope;
-      maxAgeMs: number;
+      scope: StockLevelsScope;
+      scopeSchema: LazySchema<z.ZodType>;
       options: ItemSearchOptions;
     },
   ): Promise<FoundItems<T>> {
-    const { params, maxAgeMs } = input;
+    const scope = checkInput(name, input.scopeSchema, input.scope, [], { noun: "parameter" });
+    const { wid, maxAgeMs = 0, onMissing } = scope;
+    const params = { wid };
     const shortIDs = [...new Set(checkInput(name, skusSchema, input.shortIDs, ["shortIDs"]))];
     const options = checkInput(name, itemSearchOptionsSchema, input.options, [], { noun: "option" });
     const { ifUnsorted = "read", ...requestOptions } = options;
@@ -153,7 +125,7 @@ export class ItemLookup {
       else if ("missing" in kept) result.missing.set(shortID, kept.missing);
       else result.found.set(shortID, { partNo: this.#partNos.get(shortID) ?? 0, records: keptRecords<T>(kept.record) });
     }
-    if (searched.length === 0) return inOrder(shortIDs, result);
+    if (searched.length === 0) return inOrder(shortIDs, result, onMissing);
     const startedAt = monotonicNowMs();
     const { epoch } = this.#requester.writes;
     const search = async (group: RequestGroup) => {
@@ -177,7 +149,7 @@ export class ItemLookup {
       }
     };
     await this.#requester.group(requestOptions, search, true);
-    return inOrder(shortIDs, result);
+    return inOrder(shortIDs, result, onMissing);
   }
 
   #keep<T>({ path, found, missing }: FoundItems<T>, shortIDs: readonly string[], time: ReadTime): void {
@@ -237,13 +209,14 @@ export class ItemLookup {
       const list = this.#memories.open(group, { reading: definition.reading({}), path, column: "partNo" });
       // One proof of the order serves all look-ups that run at the same time.
       if (this.#firstShown && !list.memory.isProven) await race(this.#firstShown, whenAborted(group.lifetime));
-      const shown = showByPartNo(list, item);
-      this.#firstShown ??= shown.then(
+      const search = findByPartNo(list, item).then(() => true, unlessUnsearchable);
+      this.#firstShown ??= search.then(
         () => {},
         () => {},
       );
       try {
-        return await shown;
+        const isFound = (await search) ?? false;
+        return { shown: list.shown.flat(), isFound };
       } finally {
         if (!list.memory.isProven) this.#firstShown = undefined;
       }
@@ -264,7 +237,7 @@ export class ItemLookup {
     let listed = new Map<string, number>();
     if (count > 1) {
       // The list of items is at least as long as the list of stock levels.
-      if (list.memory.total === 0 && count < MANY_SKUS) await readEnd(list, "DESC").catch(ignoreUnsearchable);
+      if (list.memory.total === 0 && count < MANY_SKUS) await readEnd(list, "DESC").catch(unlessUnsearchable);
       if (isListCheaper(count, list.memory.total)) listed = await readPartNos(lookup, unknown);
     }
     const missing = new Map<string, NotFoundError>();
@@ -322,14 +295,11 @@ export class ItemLookup {
     const { epoch } = this.#requester.writes;
     this.#assertInTime(lookup);
     const read = (requester: Requester) => readByPartNo(requester, list, definition);
-    const { priority = "low" } = options;
-    const { signal: _signal, onResponse: _onResponse, ...settings } = options;
-    const caller = { ...group, startedAt, maxAgeMs, options: { ...settings, priority } };
-    const key = JSON.stringify([list.label, SharedRequests.keyOf(options)]);
+    const { signal: _signal, onResponse: _onResponse, priority = "low", ...settings } = options;
     const { lifetime, note } = group;
-    const whole = group.isShared
-      ? await this.#wholeReadings.read(key, { ...caller, lifetime, note }, (own) => readByPartNo(own, list, definition))
-      : await read(group);
+    const caller = { lifetime, note, startedAt, maxAgeMs, options: { ...settings, priority } };
+    const key = JSON.stringify([list.label, SharedRequests.keyOf(options)]);
+    const whole = await (group.isShared ? this.#wholeReadings.read(key, caller, read) : read(group));
     const byPartNo = whole.byPartNo as ReadonlyMap<number, T[]>;
     const path = list.label.replace("GET ", "");
     if (list.isUnique && group.isShared) {
@@ -365,13 +335,17 @@ export class ItemLookup {
 const keptRecords = <T>(record: unknown): T[] => (record === null ? [] : [structuredClone(record) as T]);
 
 /** Returns the result with the SKUs in the order in which the caller has given them. */
-function inOrder<T>(shortIDs: readonly string[], { path, found, missing }: FoundItems<T>): FoundItems<T> {
+function inOrder<T>(
+  shortIDs: readonly string[],
+  { path, found, missing }: FoundItems<T>,
+  onMissing: StockLevelsScope["onMissing"],
+): FoundItems<T> {
   const ordered = new Map<string, ItemRecords<T>>();
   for (const shortID of shortIDs) {
     const records = found.get(shortID);
     if (records) ordered.set(shortID, records);
   }
-  return { path, found: ordered, missing };
+  return { path, found: ordered, missing: onMissing === "omit" ? new Map() : missing };
 }
 
 /** Returns one error for all SKUs that do not exist; `undefined` if all exist. */
@@ -392,18 +366,4 @@ export function missingItemsError(missing: ReadonlyMap<string, NotFoundError>): 
     details: { shortIDs: names },
     isFromService: true,
   });
-}
-
-async function showByPartNo<T>(list: SortedList<T>, item: SearchedItem): Promise<{ shown: T[]; isFound: boolean }> {
-  try {
-    await findByPartNo(list, item);
-    return { shown: list.shown.flat(), isFound: true };
-  } catch (error) {
-    if (!(error instanceof UnsearchableListError)) throw error;
-    return { shown: list.shown.flat(), isFound: false };
-  }
-}
-
-function ignoreUnsearchable(error: unknown): void {
-  if (!(error instanceof UnsearchableListError)) throw error;
 }
