@@ -1,14 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { ConfigurationError, StorageError } from "../shared/errors/index.js";
 import { castUnchecked } from "../shared/unknown.js";
-import {
-  abortableBy,
-  placeholders,
-  type SqlDatabase,
-  type SqlQuery,
-  type SqlRow,
-  type SqlValue,
-} from "../storage/database.js";
+import { abortableBy, placeholders, type SqlDatabase, type SqlQuery, type SqlRow } from "../storage/database.js";
 import type { Dialect } from "../storage/dialect.js";
 import type { ServiceAccount } from "../storage/service.js";
 import { ineffectiveCommand } from "../storage/storage-failure.js";
@@ -33,21 +26,8 @@ export const tableNamesOf = ({ nameOf }: Dialect): TableNames => ({
   entries: nameOf("stocklot_outbox_entries"),
 });
 
-/** The fields of a new entry, and the fields that are set later. */
+/** The fields of a new entry. */
 const ADDED = ["key", "operation", "lane", "input", "inputHash", "addedAt", "boundTo"] as const;
-const OTHERS = [
-  "sequence",
-  "state",
-  "attempts",
-  "sentAt",
-  "clockAheadMs",
-  "lastRecNo",
-  "settledAt",
-  "resolvedAt",
-  "resolvedFrom",
-  "result",
-  "error",
-] as const;
 
 /** An entry that waits for its first attempt. */
 const UNSENT: Omit<StoredEntry, (typeof ADDED)[number] | "sequence" | "attempts"> = {
@@ -77,7 +57,9 @@ const NUMBERS: readonly string[] = [
 const sqlColumn = (field: string) => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 const sqlColumns = (fields: SqlFields): SqlFields =>
   Object.fromEntries(Object.entries(fields).map(([field, value]) => [sqlColumn(field), value]));
-const SELECTED = [...ADDED, ...OTHERS].map((field) => `${sqlColumn(field)} AS "${field}"`).join(", ");
+const SELECTED = [...ADDED, "sequence", "attempts", ...Object.keys(UNSENT)]
+  .map((field) => `${sqlColumn(field)} AS "${field}"`)
+  .join(", ");
 
 /** How many rows or keys one command has. Both databases accept a thousand values per command. */
 const PER_COMMAND = 100;
@@ -89,10 +71,10 @@ const BEYOND_LAST_PLACE = Number.MAX_SAFE_INTEGER;
 const UNSETTLED = "('pending', 'sending', 'unknown')";
 type Unsettled = "pending" | "sending" | "unknown";
 
-const CHANGED = ["state", "settledAt", "resolvedAt", "resolvedFrom", "result", "error"] as const;
-
 /** The fields of an entry that change. */
-export type EntryChange = Partial<Pick<StoredEntry, (typeof CHANGED)[number]>>;
+export type EntryChange = Partial<
+  Pick<StoredEntry, "state" | "settledAt" | "resolvedAt" | "resolvedFrom" | "result" | "error">
+>;
 
 type Keyed = Pick<StoredEntry, "key">;
 
@@ -286,8 +268,7 @@ export class OpenStore {
     const sql = `SELECT ${SELECTED} FROM ${this.names.entries} WHERE ${conditions.join(" AND ")}
       ORDER BY sequence LIMIT ${5 * PER_COMMAND}`;
     const values = given.map(([, value]) => value ?? null);
-    const read: SqlQuery = (command, values) => this.#read(command, values);
-    for await (const { from, to } of this.#parts(read, "true", lane)) {
+    for await (const { from, to } of this.#parts(this.#read, "true", lane)) {
       for (let after = from, isOver = false; !isOver; ) {
         const rows = await this.#read(sql, [after, to, ...values]);
         for (const entry of rows.map(entryOfRow)) {
@@ -361,10 +342,9 @@ export class OpenStore {
 
   /** Changes an entry if it is still as it was read, and returns the new entry; `undefined` if somebody has changed it. */
   async change({ key, state, attempts }: AsRead, change: EntryChange): Promise<StoredEntry | undefined> {
-    const fields = CHANGED.filter((field) => change[field] !== undefined);
     const [row] = await this.#update({
       table: this.names.entries,
-      set: sqlColumns(Object.fromEntries(fields.map((field) => [field, change[field] ?? null]))),
+      set: sqlColumns(change),
       row: { key },
       where: (bind) => `state = ${bind(state)} AND attempts = ${bind(attempts)}`,
       returning: SELECTED,
@@ -414,9 +394,8 @@ export class OpenStore {
 
   /** Removes the contents of entries that were applied or canceled before a time. Returns their number. */
   async prune(settledBefore: number): Promise<number> {
-    const read: SqlQuery = (command, values) => this.#read(command, values);
     let pruned = 0;
-    for await (const { from, to } of this.#parts(read)) {
+    for await (const { from, to } of this.#parts(this.#read)) {
       const rows = await this.#update({
         table: this.names.entries,
         set: { input: null, result: null, error: null },
@@ -511,9 +490,7 @@ export class OpenStore {
   }
 
   /** Runs one query in a transaction of its own. */
-  #read(sql: string, values?: readonly SqlValue[]): Promise<SqlRow[]> {
-    return this.database.transaction((run) => run(sql, values), { reads: true });
-  }
+  readonly #read: SqlQuery = (sql, values) => this.database.transaction((run) => run(sql, values), { reads: true });
 
   /** Compares and sets in a transaction of its own. */
   #update(update: RowsUpdate): Promise<SqlRow[]> {
