@@ -2,6 +2,5 @@
 export { checkOf } from "./count/check.js";
 export { type CountGroup, describeGroup, sumOf } from "./count/group.js";
 export { planCountOfSheets } from "./count/plan-count.js";
-export { groupBy } from "./group-by.js";
 export { areCut, Notations } from "./notation.js";
 export { countListedItems, readItems } from "./read-items.js";

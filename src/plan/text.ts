@@ -1,5 +1,5 @@
+import { groupBy } from "../shared/group-by.js";
 import { withoutControlCharacters } from "../shared/unknown.js";
-import { groupBy } from "./group-by.js";
 
 interface PlanSections<Change, Blocked extends { reason: string }> {
   /** The counts of the first line, each with its sign. Changes are shown in the order of the names. */

@@ -1,5 +1,6 @@
 import type { InventoryListParams } from "../../service/list-params.js";
 import { PaginationError } from "../../shared/errors/index.js";
+import { groupBy } from "../../shared/group-by.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { type ListDefinition, openReader } from "../lists/list.js";
 import type { Requester } from "../send/requester.js";
@@ -28,19 +29,12 @@ export async function readByPartNo<T>(
   let before: Set<unknown> | undefined;
   const startedAt = monotonicNowMs();
   for (;;) {
-    const keys = new Set<unknown>();
-    const byPartNo = new Map<number, T[]>();
+    const records: T[] = [];
     const reader = openReader(requester, everything);
-    for await (const { value } of reader.pages()) {
-      for (const record of value) {
-        keys.add(keyOf(record));
-        const partNo = numberOf(record);
-        const records = byPartNo.get(partNo);
-        if (records) records.push(record);
-        else byPartNo.set(partNo, [record]);
-      }
-    }
-    if (reader.isComplete || (before && isSameSet(before, keys))) return { byPartNo, startedAt };
+    for await (const { value } of reader.pages()) records.push(...value);
+    const keys = new Set<unknown>(records.map(keyOf));
+    if (reader.isComplete || (before && isSameSet(before, keys)))
+      return { byPartNo: groupBy(records, numberOf), startedAt };
     if (before)
       throw new PaginationError(`${label}: two readings of a list that is short differ. Read it again later.`);
     before = keys;

@@ -1,6 +1,7 @@
-import { type CountGroup, checkOf, groupBy, sumOf } from "../../plan/for-rooms.js";
+import { type CountGroup, checkOf, sumOf } from "../../plan/for-rooms.js";
 import type { BookLot, CountSnapshot } from "../../plan/index.js";
 import { comparableSku } from "../../service/key.js";
+import { groupBy } from "../../shared/group-by.js";
 import { csvFormat } from "../export/record-format.js";
 
 /** A line of a sheet: a group in one bin, with one serial. */

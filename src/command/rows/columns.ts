@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import * as z from "zod";
+import { groupBy } from "../../shared/group-by.js";
 import { nearestName, nearestNameHint } from "../../shared/unknown-name.js";
 import { CommandError } from "../exit.js";
 import {
@@ -246,19 +247,14 @@ export class LineProblems {
 
   /** Returns a text for each line that is wrong, in the order of the lines, and a text for each wrong column. */
   describe(): string[] {
-    const byPlace = new Map<string, string[]>();
     const isColumn = ({ count }: { count: number }) => count > 1 && count === this.#lines;
     const kinds = [...this.#byKind.values()];
-    for (const { place, problem } of kinds.filter(isColumn).flatMap(({ first }) => first.slice(0, 1)))
-      add(byPlace, `${place}, as in all ${this.#lines} lines`, problem);
-    for (const { place, problem } of kinds.filter((kind) => !isColumn(kind)).flatMap(({ first }) => first))
-      add(byPlace, place, problem);
-    return [...byPlace].map(([place, problems]) => `${place}: ${problems.join("; ")}`);
+    const ofColumns = kinds
+      .filter(isColumn)
+      .flatMap(({ first }) => first.slice(0, 1))
+      .map(({ place, problem }) => ({ place: `${place}, as in all ${this.#lines} lines`, problem }));
+    const ofLines = kinds.filter((kind) => !isColumn(kind)).flatMap(({ first }) => first);
+    const byPlace = groupBy([...ofColumns, ...ofLines], ({ place }) => place);
+    return [...byPlace].map(([place, all]) => `${place}: ${all.map(({ problem }) => problem).join("; ")}`);
   }
-}
-
-function add(byPlace: Map<string, string[]>, place: string, problem: string): void {
-  const problems = byPlace.get(place) ?? [];
-  byPlace.set(place, problems);
-  problems.push(problem);
 }

@@ -4,11 +4,11 @@ import { MAX_TAKEOVERS, type Outbox, parsed, type SenderAccess, type StoredEntry
 import type { OutboxEntryInput } from "../../outbox/index.js";
 import { comparableSku } from "../../service/key.js";
 import { isNoSuchItem } from "../../shared/errors/api-errors.js";
+import { groupBy } from "../../shared/group-by.js";
 import { callSafely } from "../../shared/time/callback.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { FailuresInARow } from "../../writes/failures-in-a-row.js";
-import { groupBy } from "../group-by.js";
 import { MAX_AGE_MS, type PlanApplyOptions, SlowItems, TOO_SLOW } from "../report.js";
 import type { CountChange, CountPlanContent, ReportedGroup } from "./document.js";
 import { type BookLot, bookLotOf, type CountGroup, describeMovement, lotsByItem, lotsOfGroup } from "./group.js";

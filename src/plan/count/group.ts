@@ -2,8 +2,8 @@ import { Big } from "big.js";
 import { serviceTimeMs } from "../../service/date.js";
 import { comparableSku } from "../../service/key.js";
 import { DUST, isInStock, type Lot } from "../../service/lot.js";
+import { groupBy } from "../../shared/group-by.js";
 import { castUnchecked, fieldOf } from "../../shared/unknown.js";
-import { groupBy } from "../group-by.js";
 
 /** Stock that is counted together: an item in one bin or in all bins, with one serial or with all serials. */
 export interface CountGroup {

@@ -1,5 +1,5 @@
 import { comparableSku } from "../../service/key.js";
-import { groupBy } from "../group-by.js";
+import { groupBy } from "../../shared/group-by.js";
 import { type CountedGroup, overlap } from "./counted.js";
 import { isSameQuantity } from "./group.js";
 

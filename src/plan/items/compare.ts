@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { isSameValue } from "../../service/same-value.js";
+import { groupBy } from "../../shared/group-by.js";
 import { string } from "../../shared/schema.js";
-import { groupBy } from "../group-by.js";
 
 /** A value that the service keeps in another form than it was sent, such as in upper case. */
 export interface StoredForm {

@@ -1,6 +1,6 @@
 /** Groups values by their key, in the order in which they occur. */
-export function groupBy<V>(values: Iterable<V>, keyOf: (value: V) => string): Map<string, V[]> {
-  const groups = new Map<string, V[]>();
+export function groupBy<K, V>(values: Iterable<V>, keyOf: (value: V) => K): Map<K, V[]> {
+  const groups = new Map<K, V[]>();
   for (const value of values) {
     const key = keyOf(value);
     const group = groups.get(key);
