@@ -4,7 +4,7 @@ import { InputValidationError, StocklotError } from "../shared/errors/index.js";
 import { monotonicNowMs, startTimer } from "../shared/time/clock.js";
 import { repeat } from "../shared/time/repeat.js";
 import { sleep } from "../shared/time/wait.js";
-import { fieldOf, messageOf } from "../shared/unknown.js";
+import { fieldOf, messageOf, undefinedIf } from "../shared/unknown.js";
 import { FailuresInARow } from "../writes/failures-in-a-row.js";
 import { entryOf, inputOf, newEntry, type OutboxEntry, type OutboxEntryInput, type StoredEntry } from "./entry.js";
 import { withoutMark } from "./marks.js";
@@ -112,7 +112,7 @@ export class SingleWrites {
             const limits = { maxUncertain: 1, upTo: added?.sequence ?? 0 };
             await access.runItem(itemIDOf(given), until, new FailuresInARow(), limits);
           } finally {
-            await cancelUnsent(outbox, given.key);
+            await cancelUnsent(outbox, [given]);
             const stored = await outbox.get(given.key);
             if (stored) booked = { is: "booked", entry: stored };
           }
@@ -205,13 +205,12 @@ async function reasonAgainst(
 
 const itemIDOf = ({ input }: OutboxEntryInput) => String(fieldOf(input, "itemID"));
 
-/** Cancels a write that was not sent: it would block the item until the next sender cancels it. */
-async function cancelUnsent(outbox: Outbox, key: string): Promise<void> {
-  if ((await outbox.get(key))?.state !== "pending") return;
-  await outbox.cancel(key).catch((error: unknown) => {
-    // Another process has taken over and canceled the write first.
-    if (!(error instanceof InputValidationError)) throw error;
-  });
+/** Cancels bound writes that were not sent: they would block the item until the next sender cancels them. */
+export async function cancelUnsent(outbox: Outbox, writes: readonly OutboxEntryInput[]): Promise<void> {
+  // Another process may have taken over and canceled the write first.
+  const isCanceled = (error: unknown) => error instanceof InputValidationError;
+  for (const { key } of writes)
+    if ((await outbox.get(key))?.state === "pending") await outbox.cancel(key).catch(undefinedIf(isCanceled));
 }
 
 /**

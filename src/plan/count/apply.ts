@@ -1,6 +1,13 @@
 import { BulkRequests } from "../../bulk/requests.js";
-import { ConnectionError, InputValidationError, PaginationError } from "../../client/index.js";
-import { MAX_TAKEOVERS, type Outbox, parsed, type SenderAccess, type StoredEntry } from "../../outbox/for-rooms.js";
+import { ConnectionError, PaginationError } from "../../client/index.js";
+import {
+  cancelUnsent,
+  MAX_TAKEOVERS,
+  type Outbox,
+  parsed,
+  type SenderAccess,
+  type StoredEntry,
+} from "../../outbox/for-rooms.js";
 import type { OutboxEntryInput } from "../../outbox/index.js";
 import { comparableSku } from "../../service/key.js";
 import { isNoSuchItem } from "../../shared/errors/api-errors.js";
@@ -158,7 +165,8 @@ class CountApplication {
       await access.addBound(added);
       this.#report.requests += await access.runItem(itemID, reading.readAt + MAX_AGE_MS, this.#failures);
     } finally {
-      await this.#cancelUnsent(added);
+      // Later, the lots may have moved.
+      await cancelUnsent(this.#options.outbox, added);
     }
     return stale;
   }
@@ -219,18 +227,6 @@ class CountApplication {
     const isOld = readAt - (this.#warehouse?.readAt ?? -Infinity) > MAX_AGE_MS * READ_AGAIN_SHARE;
     if (isOutdated || isOld) this.#warehouse = { readAt, lots: lotsByItem(await readBookLots(this.#reader, wid)) };
     return { readAt: this.#warehouse?.readAt ?? readAt, lots: this.#warehouse?.lots.get(comparableSku(itemID)) ?? [] };
-  }
-
-  /** Cancels writes that were not sent. Later, the lots may have moved. */
-  async #cancelUnsent(added: readonly OutboxEntryInput[]): Promise<void> {
-    const { outbox } = this.#options;
-    for (const { key } of added) {
-      if ((await outbox.get(key))?.state !== "pending") continue;
-      await outbox.cancel(key).catch((error) => {
-        // Another process has taken over and canceled the write first.
-        if (!(error instanceof InputValidationError)) throw error;
-      });
-    }
   }
 }
 
