@@ -6,28 +6,26 @@ export function countPlanText(content: CountPlanContent, limit: number): string 
   const { wid, plannedAt, noticesReturns, counts, changes, blocked } = content;
   const lines = counts.notCounted === 1 ? "line" : "lines";
   const notCounted = `Not counted, and left as they are: ${counts.notCounted} ${lines} of the snapshot.`;
-  return planText(
-    {
-      counts: [
-        ["+", counts.receive, "receive"],
-        ["-", counts.issue, "issue"],
-        ["=", counts.unchanged, "unchanged"],
-        ["!", counts.blocked, "blocked"],
-      ],
-      about: `  (warehouse ${wid}, ${plannedAt})`,
-      changes,
-      linesOfChange: linesOfCountChange,
-      blocked,
-      linesOfBlocked,
-      beforeReason: ": ",
-      notes: [
-        counts.notCounted === 0 ? "" : notCounted,
-        noticesReturns ? "" : NO_RETURNS,
-        unseenText(counts.missingRecNos),
-      ],
-    },
+  return planText({
     limit,
-  );
+    counts: [
+      ["+", counts.receive, "receive"],
+      ["-", counts.issue, "issue"],
+      ["=", counts.unchanged, "unchanged"],
+      ["!", counts.blocked, "blocked"],
+    ],
+    about: `  (warehouse ${wid}, ${plannedAt})`,
+    changes,
+    linesOfChange: linesOfCountChange,
+    blocked,
+    linesOfBlocked,
+    beforeReason: ": ",
+    notes: [
+      counts.notCounted === 0 ? "" : notCounted,
+      noticesReturns ? "" : NO_RETURNS,
+      unseenText(counts.missingRecNos),
+    ],
+  });
 }
 
 const NO_RETURNS =

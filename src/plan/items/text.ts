@@ -7,23 +7,21 @@ const SIGNS = { create: "+", update: "~", discontinue: "-" } as const;
 const MAX_COLUMN_WIDTH = 40;
 
 export const itemPlanText = ({ counts, changes, blocked }: ItemPlanContent, limit: number): string =>
-  planText(
-    {
-      counts: [
-        ["+", counts.create, "create"],
-        ["~", counts.update, "update"],
-        ["-", counts.discontinue, "discontinue"],
-        ["=", counts.unchanged, "unchanged"],
-        ["!", counts.blocked, "blocked"],
-      ],
-      changes,
-      linesOfChange: linesOfItemChange,
-      blocked,
-      linesOfBlocked: ({ shortID }) => [shortID],
-      beforeReason: "  ",
-    },
+  planText({
     limit,
-  );
+    counts: [
+      ["+", counts.create, "create"],
+      ["~", counts.update, "update"],
+      ["-", counts.discontinue, "discontinue"],
+      ["=", counts.unchanged, "unchanged"],
+      ["!", counts.blocked, "blocked"],
+    ],
+    changes,
+    linesOfChange: linesOfItemChange,
+    blocked,
+    linesOfBlocked: ({ shortID }) => [shortID],
+    beforeReason: "  ",
+  });
 
 function linesOfItemChange({ operation, shortID, fields }: ItemChange): string[] {
   const head = `${SIGNS[operation]} ${shortID}`;
