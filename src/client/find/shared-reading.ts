@@ -9,7 +9,7 @@ interface Waiting<T> {
   above: number;
   readers: number;
   readonly abort: AbortController;
-  result: Promise<{ value: T; response: ResponseInfo | undefined }>;
+  readonly result: Promise<{ value: T; response: ResponseInfo | undefined }>;
   isTaken: boolean;
 }
 
@@ -65,14 +65,7 @@ export class SharedReading<T> {
   ): Waiting<T> {
     const abort = new AbortController();
     let response: ResponseInfo | undefined;
-    const batch: Waiting<T> = {
-      above,
-      readers: 0,
-      abort,
-      isTaken: false,
-      result: Promise.reject(new Error("not begun")),
-    };
-    batch.result.catch(() => {});
+    const begun: Omit<Waiting<T>, "result"> = { above, readers: 0, abort, isTaken: false };
     const run = async () => {
       await this.#running.get(key)?.catch(() => {});
       await nextTurn();
@@ -80,7 +73,7 @@ export class SharedReading<T> {
       const note = (last: ResponseInfo) => {
         response = last;
       };
-      const reading = read(batch.above, { ...settings, signal: abort.signal, onResponse: note });
+      const reading = read(begun.above, { ...settings, signal: abort.signal, onResponse: note });
       this.#running.set(key, reading);
       try {
         return { value: await reading, response };
@@ -88,7 +81,7 @@ export class SharedReading<T> {
         if (this.#running.get(key) === reading) this.#running.delete(key);
       }
     };
-    batch.result = run();
+    const batch = Object.assign(begun, { result: run() });
     batch.result.catch(() => {});
     return batch;
   }

@@ -8,7 +8,7 @@ interface WholeReading<T> {
   readonly abort: AbortController;
   readonly startedAt: number;
   readonly epoch: number;
-  result: Promise<T>;
+  readonly result: Promise<T>;
   last: ResponseInfo | undefined;
   callers: number;
 }
@@ -60,23 +60,22 @@ export class WholeReadings<T> {
 
   #begin(key: string, { options }: WholeReader, run: (group: RequestGroup) => Promise<T>): WholeReading<T> {
     const abort = new AbortController();
-    const reading: WholeReading<T> = {
+    const begun: Omit<WholeReading<T>, "result"> = {
       abort,
       startedAt: monotonicNowMs(),
       epoch: this.#requester.writes.epoch,
-      result: Promise.reject(new Error("not begun")),
       last: undefined,
       callers: 0,
     };
-    reading.result.catch(() => {});
     const onResponse = (response: ResponseInfo) => {
-      reading.last = response;
+      begun.last = response;
     };
     const own = { ...options, signal: abort.signal, totalTimeoutMs: Infinity, onResponse };
-    reading.result = this.#requester.group(own, run, true).finally(() => {
-      if (this.#readings.get(key) === reading) this.#readings.delete(key);
+    const result = this.#requester.group(own, run, true).finally(() => {
+      if (this.#readings.get(key) === begun) this.#readings.delete(key);
     });
-    reading.result.catch(() => {});
+    result.catch(() => {});
+    const reading = Object.assign(begun, { result });
     this.#readings.set(key, reading);
     return reading;
   }

@@ -63,11 +63,11 @@ async function sendOnce(parts: ClientParts, call: Call, before: Progress): Promi
   let sent = false;
   try {
     const clockAheadMs = parts.clock.aheadMs;
-    const permission = await askBeforeSend(call, { attempt: progress.attempts + 1, clockAheadMs });
-    if ("kind" in permission) return failedAttempt(call, progress, permission);
+    const recheck = await askBeforeSend(call, { attempt: progress.attempts + 1, clockAheadMs });
+    if (typeof recheck !== "function") return failedAttempt(call, progress, recheck);
     let veto: Problem | undefined;
     const request = wireRequest(call, token, () => {
-      veto = slot.hasExpired?.() ? { kind: "slot expired" } : permission.recheck();
+      veto = slot.hasExpired?.() ? { kind: "slot expired" } : recheck();
       // The transport sends nothing after an error.
       if (veto) throw new Error("not allowed to be sent");
       call.settings.onSend?.();
@@ -189,37 +189,28 @@ function problemOfWait({ limiter }: ClientParts, { lifetime }: Call, thrown: unk
 }
 
 /**
- * Permission to send. `recheck` is called right before the first byte. It returns a problem if nothing may be sent
- * after all.
+ * Asks the caller's `beforeSend` whether the attempt may be sent. If it may, this returns a function to call right before the
+ * first byte. It returns a problem if nothing may be sent after all.
  */
-interface Permission {
-  recheck(): Problem | undefined;
-}
-
-/** Asks the caller's `beforeSend` whether the attempt may be sent. */
 async function askBeforeSend(
   { settings: { beforeSend }, lifetime, label }: Call,
   attempt: { attempt: number; clockAheadMs: number | undefined },
-): Promise<Permission | Problem> {
-  if (!beforeSend) return ALWAYS;
+): Promise<Problem | (() => Problem | undefined)> {
+  if (!beforeSend) return () => undefined;
   try {
     const check = await untilAborted(lifetime, (async () => beforeSend(attempt))());
-    return {
-      recheck() {
-        try {
-          assertSynchronous(label, check?.());
-          return undefined;
-        } catch (thrown) {
-          return { kind: "veto", thrown };
-        }
-      },
+    return () => {
+      try {
+        assertSynchronous(label, check?.());
+        return undefined;
+      } catch (thrown) {
+        return { kind: "veto", thrown };
+      }
     };
   } catch (thrown) {
     return lifetime.aborted && thrown === lifetime.reason ? ended(lifetime) : { kind: "veto", thrown };
   }
 }
-
-const ALWAYS: Permission = { recheck: () => undefined };
 
 /** Throws if `returned` is a promise: nothing can wait for it right before the first byte. */
 function assertSynchronous(label: string, returned: unknown): void {
@@ -244,15 +235,13 @@ function wireRequest(call: Call, token: string | undefined, beforeFirstByte: () 
   const headers = { ...settings.headers };
   if (payload.contentType !== undefined) headers["content-type"] = payload.contentType;
   if (token !== undefined) headers.authorization = `Bearer ${token}`;
-  const { timeoutMs, maxResponseBytes } = settings;
-  const { target, body } = payload;
   return {
     method: request.method,
-    target,
+    target: payload.target,
     headers,
-    body,
-    timeoutMs,
-    maxResponseBytes,
+    body: payload.body,
+    timeoutMs: settings.timeoutMs,
+    maxResponseBytes: settings.maxResponseBytes,
     signal: lifetime,
     beforeFirstByte,
   };

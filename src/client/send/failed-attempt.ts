@@ -11,18 +11,9 @@ export function failedAttempt(call: Call, before: Progress, problem: Problem): A
   const error = errorOf(call, progress, problem);
   const failure = { ...consequence, problem, error };
   // A problem that ends the call, or the wait for an attempt, is no failure of an attempt.
-  if (!(problem.kind in IS_OF_ATTEMPT)) return { progress, failure };
+  if (NO_ATTEMPT.includes(problem.kind)) return { progress, failure };
   call.request.onFailedAttempt?.(error);
   return { progress: { ...progress, lastError: error }, failure };
 }
 
-const IS_OF_ATTEMPT: { [Kind in Problem["kind"]]?: true } = {
-  status: true,
-  "false success": true,
-  connection: true,
-  timeout: true,
-  "too large": true,
-  undecodable: true,
-  "slot expired": true,
-  exception: true,
-};
+const NO_ATTEMPT: readonly Problem["kind"][] = ["end", "slot too late", "slot source failed", "no token", "veto"];

@@ -115,33 +115,31 @@ export class SharedRequests {
   #begin<T>(key: string, request: ApiRequest<T>, options: RequestOptions & { priority: Priority }): SharedRequest<T> {
     const lifetime = new Lifetime([], Infinity);
     let sentAt = monotonicNowMs();
-    const shared: SharedRequest<T> = {
+    const begun: Omit<SharedRequest<T>, "result"> = {
       lifetime,
-      result: Promise.reject(new Error("not begun")),
       response: undefined,
       callers: 0,
       priority: options.priority,
       epoch: undefined,
       next: undefined,
     };
-    shared.result.catch(() => {});
     const onSend = () => {
       sentAt = monotonicNowMs();
-      shared.epoch = this.#writes.epoch;
+      begun.epoch = this.#writes.epoch;
     };
     const onResponse = (response: ResponseInfo) => {
-      shared.response = response;
+      begun.response = response;
     };
     const run = async () => {
       try {
         const value = await this.#send(lifetime, request, { ...options, onResponse }, onSend);
         return { value, sentAt };
       } finally {
-        if (this.#requests.get(key) === shared) this.#requests.delete(key);
+        if (this.#requests.get(key) === begun) this.#requests.delete(key);
         lifetime.end();
       }
     };
-    shared.result = run();
+    const shared = Object.assign(begun, { result: run() });
     shared.result.catch(() => {});
     this.#requests.set(key, shared as SharedRequest<unknown>);
     return shared;
