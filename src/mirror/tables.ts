@@ -79,39 +79,19 @@ export function tableOf(resource: MirrorResource): Table {
   let table = tableByResource.get(resource);
   if (table === undefined) {
     const { name, key, schema } = TABLE_DEFINITIONS[resource];
-    table = { name, key, columns: columnTypesOfSchema(schema()) };
+    const columns = Object.entries(schema().shape).map(([field, type]) => [field, columnTypeOf(type)] as const);
+    table = { name, key, columns: Object.fromEntries(columns) };
     tableByResource.set(resource, table);
   }
   return table;
 }
 
-const jsonTypeSchema = /* @__PURE__ */ z.enum(["integer", "number", "string", "boolean", "null"]);
-
-type JsonType = z.infer<typeof jsonTypeSchema>;
-
-const COLUMN_TYPE_BY_JSON_TYPE: Readonly<Record<Exclude<JsonType, "null">, ColumnType>> = {
-  integer: "integer",
-  number: "decimal",
-  string: "text",
-  boolean: "boolean",
-};
-
-/** The part of a field's JSON schema that decides the type of its column. */
-const jsonSchemaFieldSchema = lazy(() => {
-  const typed = z.object({ type: z.union([jsonTypeSchema, z.array(jsonTypeSchema)]) });
-  return z.union([typed, z.object({ anyOf: z.array(typed) })]);
-});
-
-function columnTypesOfSchema(schema: z.ZodType): Record<string, ColumnType> {
-  const { properties = {} } = z.toJSONSchema(schema, { unrepresentable: "any" });
-  const columns: Record<string, ColumnType> = {};
-  for (const [name, property] of Object.entries(properties)) {
-    const field = jsonSchemaFieldSchema().parse(property);
-    const types = "anyOf" in field ? field.anyOf.flatMap(({ type }) => type) : [field.type].flat();
-    const type = types.find((found) => found !== "null");
-    if (type !== undefined) columns[name] = COLUMN_TYPE_BY_JSON_TYPE[type];
-  }
-  return columns;
+function columnTypeOf(field: unknown): ColumnType {
+  if (field instanceof z.ZodNullable) return columnTypeOf(field.unwrap());
+  if (field instanceof z.ZodNumber) return field.isInt ? "integer" : "decimal";
+  if (field instanceof z.ZodBoolean) return "boolean";
+  if (field instanceof z.ZodString) return "text";
+  throw new TypeError("no column has the type of this field");
 }
 
 /** A list of the service that is mirrored. A resource is one list, except stock levels per warehouse: one per warehouse. */

@@ -135,8 +135,6 @@ export async function readStatus(
 /** The status of a list. */
 export function listStatusOf({ list, state }: ListRow, records: number, now: number): MirrorListStatus {
   const { asOf, since: _, passAt: __, interrupted: ___, ...shown } = state;
-  return { list: list.resource, wID: list.wID, records, asOf, lagMs: lagOf(asOf, now), ...shown };
+  const lagMs = asOf === null ? null : Math.max(0, now - asOf);
+  return { list: list.resource, wID: list.wID, records, asOf, lagMs, ...shown };
 }
-
-/** The time since `asOf`, in ms. */
-const lagOf = (asOf: number | null, now: number): number | null => (asOf === null ? null : Math.max(0, now - asOf));
