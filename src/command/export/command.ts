@@ -10,7 +10,7 @@ import { type ConnectionFlags, withClient, withConnection } from "../connection.
 import { CommandError, integerOption, namesOption } from "../exit.js";
 import { fileOption, writeFile } from "../files.js";
 import { withHelp } from "../help.js";
-import { DECIMALS, delimiterOption } from "../rows/columns.js";
+import { withCsvForm } from "../rows/columns.js";
 import { ROW_FORMATS, type RowFormat, rowFormatOf } from "../rows/file-rows.js";
 import { printJson, tell, withProgress, writeOutput } from "../terminal.js";
 import { type CsvOptions, type RecordFormat, recordFormat } from "./record-format.js";
@@ -40,7 +40,7 @@ export const EXPORTS = {
 } satisfies Readonly<Record<string, { list: DocumentedList; added: Readonly<Record<string, AddColumn>> }>>;
 
 export function exportCommand(): Command {
-  const command = new Command("export")
+  const described = new Command("export")
     .description("write items (discontinued ones too), lots or stock levels to a file or to standard output")
     .addArgument(new Argument("<resource>", "what to export").choices(Object.keys(EXPORTS)))
     .option("--wid <n>", "only this warehouse (lots and stock levels)", integerOption(0))
@@ -58,13 +58,8 @@ export function exportCommand(): Command {
       "fields to write, in this order, for instance recNo,shortID,units (default: in csv every documented field, and the SKU of a stock level; otherwise every field)",
       namesOption,
     )
-    .option("--excel", "CSV for a spreadsheet: with a byte order mark, SKUs as text, and nothing that it computes")
-    .option(
-      "--delimiter <text>",
-      'character between two cells, for instance ";" or tab (default: ",")',
-      delimiterOption,
-    )
-    .addOption(new Option("--decimal <sign>", "decimal sign of numbers (default: .)").choices(DECIMALS))
+    .option("--excel", "CSV for a spreadsheet: with a byte order mark, SKUs as text, and nothing that it computes");
+  const command = withCsvForm(described)
     .option("--json", "print records as NDJSON; with --output, print what was written as JSON")
     .action(exportRecords);
   const example = "stocklot export lots --wid 3 --output lots.csv";

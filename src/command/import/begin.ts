@@ -147,7 +147,7 @@ async function assertNotRewritten(
       if (!problems.has(other.named) && !problems.has(line))
         describe(other.named, other.text, value ?? "", `the key of line ${line}`);
   const store = await outbox.read(async (opened) => opened);
-  for (const { line, value, stored } of await storedNotations(store, valuePrefix(deliveryName, keyColumn), keys))
+  for await (const { line, value, stored } of storedNotations(store, valuePrefix(deliveryName, keyColumn), keys))
     describe(line, value, stored, "the key of an earlier import");
   if (problems.size > 0)
     refuseImport(
@@ -164,24 +164,19 @@ function assertSame({ added, changed, missing, isFirst }: Compared, settings: Im
   const { name, keyColumn, deliveryName } = settings;
   if (isFirst) return;
   const isDelivery = deliveryName !== undefined;
-  const differences: string[] = [];
-  const [firstChanged] = changed;
-  const [firstAdded] = isDelivery ? added : [];
-  const [firstMissing] = missing;
-  if (firstChanged) {
-    const { imported } = firstChanged;
-    differences.push(
-      `${plural(changed.length, "line")} ${changed.length === 1 ? "differs" : "differ"}, the first is line ${imported.line}`,
-    );
-  }
-  if (firstAdded)
-    differences.push(
-      `${plural(added.length, "line")} ${added.length === 1 ? "is" : "are"} new, the first is line ${firstAdded.line}`,
-    );
-  if (firstMissing)
-    differences.push(
-      `${plural(missing.length, "line")} of the earlier import ${missing.length === 1 ? "is" : "are"} missing, the first is "${printable(firstMissing.key)}"`,
-    );
+  const differences = [
+    describeLines(
+      "differs",
+      "differ",
+      changed.map(({ imported }) => `line ${imported.line}`),
+    ),
+    describeLines("is new", "are new", isDelivery ? added.map(({ line }) => `line ${line}`) : []),
+    describeLines(
+      "of the earlier import is missing",
+      "of the earlier import are missing",
+      missing.map(({ key }) => `"${printable(key)}"`),
+    ),
+  ].filter((text) => text !== undefined);
   if (differences.length === 0) return;
   const choice = isDelivery
     ? "If it is another delivery, name it with --delivery."
@@ -190,6 +185,11 @@ function assertSame({ added, changed, missing, isFirst }: Compared, settings: Im
     `${name} was imported before, and is another file now (${plural(count, "line")}): ${differences.join("; ")}. ${NOTHING_WAS_DONE} ` +
       `${choice} If the file is a corrected version, with all lines of the first one, add --corrects.`,
   );
+}
+
+function describeLines(one: string, many: string, lines: readonly string[]): string | undefined {
+  const [first] = lines;
+  return first && `${plural(lines.length, "line")} ${lines.length === 1 ? one : many}, the first is ${first}`;
 }
 
 /** Checks a file with --corrects, which replaces rejected lines. */

@@ -53,17 +53,15 @@ export function valueOfKey(key: string, prefix: string): string | undefined {
 }
 
 /** Returns the stored keys of a column that differ from these values only in their notation. */
-export async function storedNotations(
+export async function* storedNotations(
   store: OpenStore,
   prefix: string,
   keys: Notations<number>,
-): Promise<{ line: number; value: string; stored: string }[]> {
-  const found: { line: number; value: string; stored: string }[] = [];
-  if (keys.isEmpty) return found;
+): AsyncGenerator<{ line: number; value: string; stored: string }> {
+  if (keys.isEmpty) return;
   for await (const { key } of store.keys(prefix)) {
     const stored = valueOfKey(key, prefix);
     if (stored === undefined) continue;
-    for (const { text: value, named: line } of keys.alike(stored)) found.push({ line, value, stored });
+    for (const { text: value, named: line } of keys.alike(stored)) yield { line, value, stored };
   }
-  return found;
 }

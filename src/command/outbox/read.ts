@@ -47,8 +47,6 @@ export async function listEntries({ outbox, flags: { state, item, json } }: Acti
   if (reasons.length > 0) await print(["\nReasons:", ...reasons.map((reason) => `  ${wrapped(reason, 4)}`)].join("\n"));
 }
 
-/** The SKU of the item that an entry changes; none is known once it was pruned. */
-
 /** Prints an entry with what a person needs to decide about it. */
 export async function showEntry({ outbox, file, words: [typed = ""], flags }: Action): Promise<void> {
   const stored = await findEntry(outbox, file, typed);

@@ -14,7 +14,7 @@ import {
   rowFormatOf,
 } from "./file-rows.js";
 
-export const DECIMALS = [".", ","] as const;
+const DECIMALS = [".", ","] as const;
 export type Decimal = (typeof DECIMALS)[number];
 
 /** A file of rows, and what its columns mean. */
@@ -44,18 +44,23 @@ export interface RowFlags extends Partial<Pick<RowSource, "map" | "ignore" | "se
   encoding?: Encoding;
 }
 
-/** Adds the options for the columns of a file. */
-export const withColumns = (command: Command): Command =>
+/** Adds the options for the form of a CSV file. */
+export const withCsvForm = (command: Command): Command =>
   command
-    .option("--map <column=field>", "the field of a column with another name; may be repeated", mapOption)
-    .option("--ignore <column>", "a column that is no field; may be repeated", ignoreOption)
     .option(
       "--delimiter <text>",
       'character between two cells, for instance ";" or tab (default: ",")',
       delimiterOption,
     )
-    .addOption(new Option("--decimal <sign>", "decimal sign of numbers (default: .)").choices(DECIMALS))
-    .addOption(new Option("--encoding <name>", "encoding of the file (default: utf-8)").choices(ENCODINGS));
+    .addOption(new Option("--decimal <sign>", "decimal sign of numbers (default: .)").choices(DECIMALS));
+
+/** Adds the options for the columns of a file. */
+export const withColumns = (command: Command): Command =>
+  withCsvForm(
+    command
+      .option("--map <column=field>", "the field of a column with another name; may be repeated", mapOption)
+      .option("--ignore <column>", "a column that is no field; may be repeated", ignoreOption),
+  ).addOption(new Option("--encoding <name>", "encoding of the file (default: utf-8)").choices(ENCODINGS));
 
 /** A file with the options for its columns. */
 export function rowSource(path: string, bytes: Buffer, flags: RowFlags): RowSource {
@@ -85,7 +90,7 @@ function withOther(earlier: ReadonlyMap<string, string>, name: string, value: st
   return new Map([...earlier, [name, value]]);
 }
 
-export function delimiterOption(text: string): string {
+function delimiterOption(text: string): string {
   if (text === "tab" || text === "\\t") return "\t";
   if (text.length === 1 && !/["\r\n]/.test(text)) return text;
   throw new InvalidArgumentError("It must be one character other than a quote or a line break, or tab.");
