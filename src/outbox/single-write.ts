@@ -61,11 +61,7 @@ export interface BookOptions {
  * the call. Otherwise the write is never sent.
  */
 export class SingleWrites {
-  readonly #outbox: Outbox;
-
-  constructor(outbox: Outbox) {
-    this.#outbox = outbox;
-  }
+  constructor(private readonly outbox: Outbox) {}
 
   /**
    * Returns what the outbox knows about a write. If another call is sending the write, or was killed, this waits until no call
@@ -74,18 +70,18 @@ export class SingleWrites {
    * @throws InputValidationError if the write is wrong.
    */
   async find(given: OutboxEntryInput, signal: AbortSignal): Promise<KnownWrite> {
-    const { isOfCall, ...known } = await readKnown(this.#outbox, given);
+    const { isOfCall, ...known } = await readKnown(this.outbox, given);
     if (!isOfCall) return known;
     const enough = new AbortController();
     const stopTimer = startTimer(OTHER_CALL_MS, () => enough.abort());
     try {
-      await this.#outbox.whileSender(METHOD, AbortSignal.any([signal, enough.signal]), async () => {});
+      await this.outbox.whileSender(METHOD, AbortSignal.any([signal, enough.signal]), async () => {});
     } catch (error) {
       if (!enough.signal.aborted) throw error;
     } finally {
       stopTimer();
     }
-    return readKnown(this.#outbox, given);
+    return readKnown(this.outbox, given);
   }
 
   /**
@@ -94,7 +90,7 @@ export class SingleWrites {
    * `until` is canceled.
    */
   async book(given: OutboxEntryInput, { signal, until, besides }: BookOptions): Promise<Booked> {
-    const outbox = this.#outbox;
+    const outbox = this.outbox;
     const late = new AbortController();
     const reason = `${METHOD}: the write could not be sent within the time of the call. Nothing was added.`;
     const stopTimer = startTimer(until - monotonicNowMs(), () => late.abort(new DOMException(reason, "TimeoutError")));
@@ -132,12 +128,12 @@ export class SingleWrites {
   /** Stores that a person has refused a write, unless its key is known. The key stays refused. */
   async decline(given: OutboxEntryInput): Promise<OutboxEntry> {
     const reason = { name: "Refused", message: "A person has refused this write." };
-    return entryOf(await this.#outbox.addCanceled(METHOD, given, reason));
+    return entryOf(await this.outbox.addCanceled(METHOD, given, reason));
   }
 
   /** Settles entries that are `sending`, again and again until the signal aborts. */
   settle(everyMs: number, signal: AbortSignal, onError: (error: unknown) => void): Promise<void> {
-    const settling = new Settling(this.#outbox);
+    const settling = new Settling(this.outbox);
     return repeat({
       run: () => settling.round(signal),
       nextRunAt: () => monotonicNowMs() + everyMs,
@@ -219,19 +215,16 @@ export async function cancelUnsent(outbox: Outbox, writes: readonly OutboxEntryI
  * effect.
  */
 class Settling {
-  readonly #outbox: Outbox;
   readonly #seen = new Map<string, { attempts: number; since: number; dueAt: number }>();
 
-  constructor(outbox: Outbox) {
-    this.#outbox = outbox;
-  }
+  constructor(private readonly outbox: Outbox) {}
 
   async round(signal: AbortSignal): Promise<void> {
     const isDue = (entry: StoredEntry) => (this.#seenOf(entry)?.dueAt ?? 0) <= monotonicNowMs();
     const before = await this.#sending();
     if (before.length === 0) this.#seen.clear();
     if (!before.some(isDue)) return;
-    await this.#outbox.whileSender("settle", signal, async (access) => {
+    await this.outbox.whileSender("settle", signal, async (access) => {
       for (const entry of await this.#sending()) {
         if (access.signal.aborted) return;
         const now = monotonicNowMs();
@@ -251,7 +244,7 @@ class Settling {
   }
 
   #sending(): Promise<StoredEntry[]> {
-    return this.#outbox.read(async (store) => {
+    return this.outbox.read(async (store) => {
       const entries: StoredEntry[] = [];
       for await (const entry of store.list({ state: "sending" })) entries.push(entry);
       return entries;

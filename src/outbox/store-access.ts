@@ -40,20 +40,18 @@ export class StoreAccess {
   readonly inFlight = new InFlight();
   /** How long the lock of a sender lasts without a heartbeat, in ms. */
   readonly leaseMs: number;
-  readonly #options: OutboxOptions;
   readonly #active = new Set<Promise<unknown>>();
   #opening: Opening | undefined;
   #isServiceChecked = false;
   #closed = new AbortController();
 
-  constructor(options: OutboxOptions) {
-    this.#options = options;
+  constructor(private readonly options: OutboxOptions) {
     this.leaseMs = options.leaseMs ?? DEFAULT_LEASE_MS;
   }
 
   /** The service of the client; `undefined` if there is no client. */
   get service(): ServiceAccount | undefined {
-    return this.#options.client && accountOf(this.#options.client);
+    return this.options.client && accountOf(this.options.client);
   }
 
   /** The signal of the next `close`. A later `close` has another signal. */
@@ -136,7 +134,7 @@ export class StoreAccess {
 
   #open(): Opening {
     if (this.#opening) return this.#opening;
-    const { store, settleMs } = this.#options;
+    const { store, settleMs } = this.options;
     const delayedAbort = new DelayedAbort(this.leaseMs);
     delayedAbort.follow(this.closed, this.inFlight);
     let onConnection = () => {};
@@ -155,7 +153,7 @@ export class StoreAccess {
 
   async #checkService(method: string, store: OpenStore): Promise<void> {
     const own = this.service;
-    const recorded = await store.claim({ service: own, settleMs: this.#options.settleMs });
+    const recorded = await store.claim({ service: own, settleMs: this.options.settleMs });
     if (own && recorded) assertSameAccount({ method, noun: "store" }, recorded, own);
   }
 }

@@ -22,12 +22,10 @@ export interface CallerIdentity {
 
 /** Authentication, permissions and the rate limit. */
 export class AccessControl {
-  readonly #settings: SandboxSettings;
   readonly #window: RateLimitWindow | undefined;
   readonly #tokens = new Map<string, { readonly client: SandboxClient; readonly expiresAt: number }>();
 
-  constructor(settings: SandboxSettings) {
-    this.#settings = settings;
+  constructor(private readonly settings: SandboxSettings) {
     this.#window = settings.rateLimit ? new RateLimitWindow(settings.rateLimit) : undefined;
   }
 
@@ -36,7 +34,7 @@ export class AccessControl {
     const bearer = /^Bearer +(\S+)$/i.exec(request.headers.get("authorization") ?? "")?.[1] ?? "";
     const issued = wantsToken ? undefined : this.#tokens.get(bearer);
     const client = wantsToken ? this.#claimedClient(request) : issued?.client;
-    const byAddress = this.#settings.rateLimit && this.#settings.rateLimit.per === "address";
+    const byAddress = this.settings.rateLimit && this.settings.rateLimit.per === "address";
     const rateKey = client && !byAddress ? client.clientId : `address ${request.address}`;
     return { client, isAuthenticated: issued !== undefined && now < issued.expiresAt, rateKey };
   }
@@ -53,7 +51,7 @@ export class AccessControl {
 
   /** A new token, or undefined for wrong credentials. Earlier tokens stay valid. */
   issueToken(clientId: string, clientSecret: string, now: number): string | undefined {
-    const { clients, tokenTtlSeconds } = this.#settings;
+    const { clients, tokenTtlSeconds } = this.settings;
     const client = clients.find((known) => known.clientId === clientId && known.clientSecret === clientSecret);
     if (!client) return undefined;
     const lifetimeMs = tokenTtlSeconds * 1000;
@@ -85,7 +83,7 @@ export class AccessControl {
   #claimedClient(request: SandboxRequest): SandboxClient | undefined {
     try {
       const clientId = parseFormFields(request.headers.get("content-type"), request.body).get("client_id");
-      return this.#settings.clients.find((known) => known.clientId === clientId);
+      return this.settings.clients.find((known) => known.clientId === clientId);
     } catch {
       return undefined;
     }
@@ -107,29 +105,26 @@ const CLOCK_RESOLUTION_MS = 1e-3;
 class RateLimitWindow {
   /** When the requests of each key were counted. */
   readonly #times = new Map<string, number[]>();
-  readonly #options: SandboxRateLimitSettings;
 
-  constructor(options: SandboxRateLimitSettings) {
-    this.#options = options;
-  }
+  constructor(private readonly options: SandboxRateLimitSettings) {}
 
   /** Counts one request; returns a 429 if it is over the limit. */
   admit(key: string, now: number): SandboxResponse | undefined {
     const times = this.#timesInWindow(key, now);
-    const { requests, countRefused } = this.#options;
+    const { requests, countRefused } = this.options;
     const isOver = times.length >= requests;
     if (!isOver || countRefused) times.push(now);
     return isOver ? this.#refusal(times, now) : undefined;
   }
 
   remaining(key: string, now: number): number {
-    return Math.max(0, this.#options.requests - this.#timesInWindow(key, now).length);
+    return Math.max(0, this.options.requests - this.#timesInWindow(key, now).length);
   }
 
   /** The times within the window, oldest first; older ones are dropped. */
   #timesInWindow(key: string, now: number): number[] {
     const times = this.#times.get(key) ?? [];
-    const { window, intervalMs } = this.#options;
+    const { window, intervalMs } = this.options;
     const start = window === "sliding" ? now - intervalMs + CLOCK_RESOLUTION_MS : this.#windowStart(now);
     const kept = times.findIndex((time) => time >= start);
     times.splice(0, kept === -1 ? times.length : kept);
@@ -138,11 +133,11 @@ class RateLimitWindow {
   }
 
   #windowStart(now: number): number {
-    return Math.floor(now / this.#options.intervalMs) * this.#options.intervalMs;
+    return Math.floor(now / this.options.intervalMs) * this.options.intervalMs;
   }
 
   #refusal(times: readonly number[], now: number): SandboxResponse {
-    const { requests, intervalMs, window, retryAfter } = this.#options;
+    const { requests, intervalMs, window, retryAfter } = this.options;
     const frees = window === "fixed" ? this.#windowStart(now) : (times[times.length - requests] ?? now);
     const freeAt = frees + intervalMs;
     const value =

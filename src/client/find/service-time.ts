@@ -33,28 +33,26 @@ type SentTime = Pick<SentReceipt, "sentAt" | "clockAheadMs" | "ageMs" | "isSentH
  * the search show it.
  */
 export class SendingTime {
-  readonly #sent: SentTime;
   #aheadMs: number | undefined;
   /** How far the clock of the sending process was behind this machine's clock, in ms. Add it to `sentAt`. */
   #laterMs = 0;
   /** Whether the local clock was set back since the write was sent. Then its present difference from the service says nothing. */
   readonly #isUnknown: boolean;
 
-  constructor(sent: SentTime) {
+  constructor(private readonly sent: SentTime) {
     const { sentAt, clockAheadMs } = sent;
-    this.#sent = sent;
     this.#aheadMs = clockAheadMs;
     this.#isUnknown = clockAheadMs === undefined && sentAt > Date.now();
   }
 
   /** The time by the service's clock, in ms since the epoch; `undefined` if it is not known. */
   get ms(): number | undefined {
-    return this.#isUnknown || this.#aheadMs === undefined ? undefined : this.#sent.sentAt + this.#aheadMs;
+    return this.#isUnknown || this.#aheadMs === undefined ? undefined : this.sent.sentAt + this.#aheadMs;
   }
 
   /** How long before the search the write was sent, in ms. */
   get ageMs(): number {
-    const { ageMs, isSentHere } = this.#sent;
+    const { ageMs, isSentHere } = this.sent;
     return isSentHere || this.#laterMs <= TOLERANCE_MS ? ageMs : Math.max(0, ageMs - this.#laterMs);
   }
 
@@ -62,7 +60,7 @@ export class SendingTime {
     const onResponse = (response: ResponseInfo) => {
       const aheadMs = aheadMsOf(response.headers);
       this.#aheadMs ??= aheadMs;
-      const before = this.#sent.clockAheadMs;
+      const before = this.sent.clockAheadMs;
       if (aheadMs !== undefined && before !== undefined) this.#laterMs = before - aheadMs;
       return options.onResponse?.(response);
     };

@@ -25,7 +25,6 @@ export class ListEvidence {
   /** Number of records that were emitted. */
   emitted = 0;
   isComplete = false;
-  readonly #isFromStart: boolean;
   /** The smallest `totalCount` of all pages, because records that were removed meanwhile are not missing. */
   #fewestCounted = Infinity;
   /** The largest `totalCount` of all pages. If fewer records were listed, the list may be incomplete. */
@@ -45,10 +44,8 @@ export class ListEvidence {
 
   constructor(
     private readonly label: string,
-    isFromStart: boolean,
-  ) {
-    this.#isFromStart = isFromStart;
-  }
+    private readonly isFromStart: boolean,
+  ) {}
 
   /**
    * Counts a page that was received.
@@ -117,15 +114,15 @@ export class ListEvidence {
     const last = this.#last;
     const isShort = wasShort || (last !== undefined && endOf(last) === "short");
     const isIncomplete =
-      hasKeys && this.#isFromStart && Number.isFinite(this.#fewestCounted) && this.emitted < this.#fewestCounted;
-    const areAllListed = !hasKeys || !this.#isFromStart || this.emitted >= this.#mostCounted;
+      hasKeys && this.isFromStart && Number.isFinite(this.#fewestCounted) && this.emitted < this.#fewestCounted;
+    const areAllListed = !hasKeys || !this.isFromStart || this.emitted >= this.#mostCounted;
     this.isComplete = !isShort && areAllListed && last !== undefined && endOf(last) === "end";
     if (!isShort && !isIncomplete) return undefined;
     if (this.#repeated !== undefined) {
       const message = `page ${this.#repeated} repeats page 1, so the service may ignore the parameter page; ${this.emitted} records were listed`;
       return { message, isContradiction: true };
     }
-    const listed = hasKeys && this.#isFromStart ? this.emitted : last ? endOfPage(last) : 0;
+    const listed = hasKeys && this.isFromStart ? this.emitted : last ? endOfPage(last) : 0;
     const counted = Number.isFinite(this.#fewestCounted) ? this.#fewestCounted : 0;
     return {
       message: `the service counts ${Math.max(counted, last?.totalCount ?? 0)} records, but lists only ${listed}`,

@@ -55,7 +55,6 @@ export interface IterationSession<T> extends PageSession<T> {
  * counted; the list grows at least as fast as it is read.
  */
 export class ListReader<T> {
-  readonly #session: IterationSession<T>;
   readonly #seen = new Set<RecordKey>();
   readonly #requests: PageRequests<T>;
   readonly #choice: PageChoice;
@@ -77,8 +76,7 @@ export class ListReader<T> {
    */
   #isDoubted = false;
 
-  constructor(session: IterationSession<T>) {
-    this.#session = session;
+  constructor(private readonly session: IterationSession<T>) {
     this.#requests = new PageRequests(session);
     this.#choice = new PageChoice(session);
     this.#evidence = new ListEvidence(session.label, startOfIteration(session) === 0);
@@ -92,7 +90,7 @@ export class ListReader<T> {
 
   /** Returns the pages, each with the records that were not emitted before. */
   async *pages(): AsyncGenerator<Page<T>, void> {
-    this.#requests.request(this.#session.first);
+    this.#requests.request(this.session.first);
     try {
       for (;;) {
         const next = this.#requests.next ?? this.#requests.request(this.#requestAt(this.#end));
@@ -110,7 +108,7 @@ export class ListReader<T> {
         if (this.#hasTakenPage && isListEmpty(page)) return this.#finish();
         const [firstSeen, lastSeen] = this.#seenOn(page);
         if (this.#confirmsEnd(page, lastSeen)) return this.#finish();
-        this.#evidence.add(page, this.#session.keyOf);
+        this.#evidence.add(page, this.session.keyOf);
         if (this.#hasTakenPage && this.#leavesGap(page, lastSeen) && !(await this.#adjoins(page, next.request))) {
           this.#evidence.noteNew(page, 0);
           this.#searchLeft(page);
@@ -145,7 +143,7 @@ export class ListReader<T> {
   async #receive({ request, response }: RequestedPage<T>): Promise<Page<T> | undefined> {
     try {
       const page = await response;
-      assertRequestedPage(this.#session.label, page, request);
+      assertRequestedPage(this.session.label, page, request);
       return page;
     } catch (error) {
       if (this.#isDoubted && isRefusalOfPage(error)) return undefined;
@@ -162,7 +160,7 @@ export class ListReader<T> {
   /** Whether another page is read after this page. */
   #goesOn(page: Page<T>): boolean {
     const end = endOf(page);
-    const isEnd = end === "end" && !this.#session.provesEnd;
+    const isEnd = end === "end" && !this.session.provesEnd;
     this.#isShort = end === "short" && page.value.length > 0;
     this.#isDoubted = end !== "more" && !isEnd && page.value.length > 0;
     return end === "more" || this.#isDoubted;
@@ -170,10 +168,10 @@ export class ListReader<T> {
 
   /** Ends the list: without a problem, with a warning if it is short, or with an error if it contradicts itself. */
   #finish(): void {
-    const { label, keyOf } = this.#session;
+    const { label, keyOf } = this.session;
     const problem = this.#evidence.finish(keyOf !== undefined, this.#isShort);
     if (problem?.isContradiction) throw this.#evidence.contradiction(problem.message);
-    if (problem) this.#session.warn(`${label}: ${problem.message}. The client may not be allowed to see all records.`);
+    if (problem) this.session.warn(`${label}: ${problem.message}. The client may not be allowed to see all records.`);
   }
 
   /** Returns the page's `totalCount` if it is possible, otherwise the count before. */
@@ -182,7 +180,7 @@ export class ListReader<T> {
   }
 
   #isSeen(record: T): boolean {
-    const key = this.#session.keyOf?.(record);
+    const key = this.session.keyOf?.(record);
     return key !== undefined && this.#seen.has(key);
   }
 
@@ -196,9 +194,9 @@ export class ListReader<T> {
   #leavesGap(page: Page<T>, lastSeen: number): boolean {
     const start = startOfPage(page);
     const isDisjoint = this.#isOverlapping && lastSeen < 0;
-    if (isDisjoint && start === 0 && startOfIteration(this.#session) > 0) throw this.#evidence.changesTooFast();
+    if (isDisjoint && start === 0 && startOfIteration(this.session) > 0) throw this.#evidence.changesTooFast();
     if (this.#isOverlapping) return isDisjoint && start > 0;
-    return this.#session.keyOf !== undefined && (start > this.#end || this.#countOf(page) < this.#totalCount);
+    return this.session.keyOf !== undefined && (start > this.#end || this.#countOf(page) < this.#totalCount);
   }
 
   /** Whether a page without seen records directly follows the end, where no page can overlap. Reads the page before it. */
@@ -209,7 +207,7 @@ export class ListReader<T> {
     this.#requests.shift();
     const last = before.value.at(-1);
     const isSameList = before.totalCount === page.totalCount;
-    return last !== undefined && isSameList && this.#session.keyOf?.(last) === this.#last;
+    return last !== undefined && isSameList && this.session.keyOf?.(last) === this.#last;
   }
 
   /** Searches the end to the left: the page was disjoint, or was the first one after records have moved. */
@@ -242,7 +240,7 @@ export class ListReader<T> {
     this.#requests.widen();
     this.#end = this.#isOverlapping || !page.hasMore ? endOfPage(page) : startOfPage(page) + page.pageSize;
     const last = page.value.at(-1);
-    if (last !== undefined) this.#last = this.#session.keyOf?.(last);
+    if (last !== undefined) this.#last = this.session.keyOf?.(last);
     this.#totalCount = this.#countOf(page);
     this.#search = undefined;
     this.#hasTakenPage = true;
@@ -250,7 +248,7 @@ export class ListReader<T> {
 
   /** Returns the records of a page that were not seen before, and marks them as seen. */
   #takeUnseen(page: Page<T>, firstSeen: number): T[] {
-    const { keyOf } = this.#session;
+    const { keyOf } = this.session;
     const start = startOfPage(page);
     if (!keyOf) {
       // Without keys, the position decides. Pages beyond `totalCount` and repeated pages therefore contain nothing new.
@@ -258,7 +256,7 @@ export class ListReader<T> {
       return page.value.slice(this.#hasTakenPage ? Math.max(0, this.#end - start) : 0);
     }
     // If an iteration did not begin at page 1, records before the first seen record do not belong to it.
-    const from = startOfIteration(this.#session) === 0 || !this.#hasTakenPage ? 0 : Math.max(0, firstSeen);
+    const from = startOfIteration(this.session) === 0 || !this.#hasTakenPage ? 0 : Math.max(0, firstSeen);
     return page.value.filter((record, index) => {
       const key = keyOf(record);
       if (index < from) return false;
@@ -275,7 +273,7 @@ export class ListReader<T> {
 
   /** Requests further pages, up to the known end of the list. */
   #readAhead(): void {
-    const limitEnd = startOfIteration(this.#session) + this.#session.limit;
+    const limitEnd = startOfIteration(this.session) + this.session.limit;
     const expectedEndOf = ({ page, pageSize }: PageRequest) => page * Math.min(pageSize, this.#choice.size);
     const { last } = this.#requests;
     let end = last ? expectedEndOf(last.request) : this.#end;

@@ -10,7 +10,6 @@ export interface RequestedPage<T> {
 
 /** The requests of one iteration, in the order of the list, and how many of them may be outstanding. */
 export class PageRequests<T> {
-  readonly #session: PageSession<T>;
   #outstanding: RequestedPage<T>[] = [];
   #hasRequested = false;
   /** How many requests may be outstanding. While pages overlap, this is 1 at first and after `drop`. */
@@ -18,8 +17,7 @@ export class PageRequests<T> {
   /** The upper limit of `#width`. Each `drop` halves it. */
   #maxWidth: number;
 
-  constructor(session: PageSession<T>) {
-    this.#session = session;
+  constructor(private readonly session: PageSession<T>) {
     this.#maxWidth = session.readAhead;
     this.#width = session.gapless ? Math.min(1, session.readAhead) : session.readAhead;
   }
@@ -42,7 +40,7 @@ export class PageRequests<T> {
     const isFurther = this.#hasRequested;
     this.#hasRequested = true;
     const { signal } = abort;
-    const response = untilAborted(signal, this.#session.fetch(request, { isFurther, signal }));
+    const response = untilAborted(signal, this.session.fetch(request, { isFurther, signal }));
     // A failure is reported when it is this page's turn.
     response.catch(() => {});
     const requested = { request, response, abort };

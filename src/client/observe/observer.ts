@@ -154,20 +154,16 @@ function createCallInfo(client: ClientState, method: string, given: string): Cal
 
 /** The observation of one call. */
 export class CallObserver {
-  readonly #observation: CallObservation | undefined;
-
-  constructor(observation: CallObservation | undefined) {
-    this.#observation = observation;
-  }
+  constructor(private readonly observation: CallObservation | undefined) {}
 
   notify(report: (observation: CallObservation) => void): void {
-    const observation = this.#observation;
+    const observation = this.observation;
     if (observation) callSafely(() => report(observation));
   }
 
   /** Runs the call within its observation. */
   run<T>(run: () => Promise<T>): Promise<T> {
-    const observation = this.#observation;
+    const observation = this.observation;
     return observation ? within(run, (inner) => observation.within(inner)) : run();
   }
 
@@ -177,7 +173,7 @@ export class CallObserver {
     headers: Record<string, string>,
     run: () => Promise<ExchangeEnd>,
   ): Promise<ExchangeEnd> {
-    const observation = this.#observation;
+    const observation = this.observation;
     if (!observation) return run();
     const setHeader = (name: string, value: string) => {
       const key = name.toLowerCase();

@@ -46,7 +46,6 @@ interface BegunSearch {
 
 /** Admits the searches of one client. */
 export class Admission {
-  readonly #limiter: RateLimiter;
   readonly #begun = new Map<string, BegunSearch>();
   /** The searches in turn, in the order in which they came. */
   readonly #inTurn: object[] = [];
@@ -55,9 +54,7 @@ export class Admission {
   /** The average time per request, in ms. */
   #requestMs = 0;
 
-  constructor(limiter: RateLimiter) {
-    this.#limiter = limiter;
-  }
+  constructor(private readonly limiter: RateLimiter) {}
 
   /**
    * Waits until the search may begin. Returns a function that must be called when the search has ended.
@@ -87,7 +84,7 @@ export class Admission {
    */
   #waitMs({ priority, requests }: SearchRequest): number {
     const promised = [...this.#begun.values()].reduce((sum, begun) => sum + begun.left(), 0);
-    return this.#limiter.waitMs(priority, promised + requests - 1);
+    return this.limiter.waitMs(priority, promised + requests - 1);
   }
 
   async #waitInTurn(search: SearchRequest): Promise<void> {

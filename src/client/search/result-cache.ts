@@ -22,12 +22,9 @@ const MAX_RESULTS = 10_000;
  */
 export class ResultCache {
   readonly #results = new Map<string, ReadTime & { result: SearchResult }>();
-  readonly #writes: WriteLog;
   #list: (ReadTime & { path: string; byPartNo: ReadonlyMap<number, unknown> }) | undefined;
 
-  constructor(writes: WriteLog) {
-    this.#writes = writes;
-  }
+  constructor(private readonly writes: WriteLog) {}
 
   /**
    * Returns the result for an item, if it is not older than `maxAgeMs`. `partNo`: the part number of the item, if it is
@@ -43,7 +40,7 @@ export class ResultCache {
   }
 
   keep(path: string, shortID: string, result: SearchResult, time: ReadTime): void {
-    if (this.#writes.hasWritten(shortID, time.epoch)) return;
+    if (this.writes.hasWritten(shortID, time.epoch)) return;
     setNewest(this.#results, `${path} ${shortID}`, { ...time, result }, MAX_RESULTS);
   }
 
@@ -52,6 +49,6 @@ export class ResultCache {
   }
 
   #isUsable({ sentAt, epoch }: ReadTime, shortID: string, maxAgeMs: number): boolean {
-    return monotonicNowMs() - sentAt <= maxAgeMs && !this.#writes.hasWritten(shortID, epoch);
+    return monotonicNowMs() - sentAt <= maxAgeMs && !this.writes.hasWritten(shortID, epoch);
   }
 }

@@ -31,11 +31,8 @@ export interface WholeReader {
  */
 export class WholeReadings<T> {
   readonly #readings = new Map<string, WholeReading<T>>();
-  readonly #requester: ClientRequester;
 
-  constructor(requester: ClientRequester) {
-    this.#requester = requester;
-  }
+  constructor(private readonly requester: ClientRequester) {}
 
   async read(key: string, caller: WholeReader, run: (group: RequestGroup) => Promise<T>): Promise<T> {
     const found = this.#readings.get(key);
@@ -54,7 +51,7 @@ export class WholeReadings<T> {
   }
 
   #isJoinable({ abort, startedAt, epoch }: WholeReading<T>, caller: WholeReader): boolean {
-    if (abort.signal.aborted || epoch !== this.#requester.writes.epoch) return false;
+    if (abort.signal.aborted || epoch !== this.requester.writes.epoch) return false;
     return startedAt >= caller.startedAt || monotonicNowMs() - startedAt <= caller.maxAgeMs;
   }
 
@@ -63,7 +60,7 @@ export class WholeReadings<T> {
     const begun: Omit<WholeReading<T>, "result"> = {
       abort,
       startedAt: monotonicNowMs(),
-      epoch: this.#requester.writes.epoch,
+      epoch: this.requester.writes.epoch,
       last: undefined,
       callers: 0,
     };
@@ -71,7 +68,7 @@ export class WholeReadings<T> {
       begun.last = response;
     };
     const own = { ...options, signal: abort.signal, totalTimeoutMs: Infinity, onResponse };
-    const result = this.#requester.group(own, run, true).finally(() => {
+    const result = this.requester.group(own, run, true).finally(() => {
       if (this.#readings.get(key) === begun) this.#readings.delete(key);
     });
     result.catch(() => {});

@@ -31,7 +31,6 @@ export class ItemDifference {
   owned = 0;
   /** The SKU of each item, by part number. */
   readonly skuOfPartNo = new Map<number, string>();
-  readonly #options: DifferenceOptions;
   /** Rows whose item was found. */
   readonly #found = new Set<DesiredRow>();
   /** Rows whose SKU a spreadsheet may have changed. */
@@ -39,15 +38,13 @@ export class ItemDifference {
   /** The service's spelling of SKUs that are spelled otherwise in their rows. */
   readonly #otherSpellings = new Map<DesiredRow, string>();
 
-  constructor(options: DifferenceOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: DifferenceOptions) {}
 
   addItem(item: Item): void {
     this.items += 1;
     this.skuOfPartNo.set(item.partNo, item.shortID);
     for (const name of Object.keys(item)) this.fieldNames.add(name);
-    const { rows, isDropped, isOwned } = this.#options;
+    const { rows, isDropped, isOwned } = this.options;
     const row = rows.get(comparableSku(item.shortID));
     const isDiscontinuedByRow = row !== undefined && this.#isDiscontinued(row);
     if (!item.discontinued && (isDiscontinuedByRow || isOwned(item))) this.owned += 1;
@@ -62,7 +59,7 @@ export class ItemDifference {
   /** Decides about the rows without an item. */
   finish(): void {
     this.#blockRewritten();
-    for (const row of this.#options.rows.values()) {
+    for (const row of this.options.rows.values()) {
       if (this.#found.has(row) || this.#rewritten.has(row)) continue;
       const { shortID, fields } = row;
       const spelling = this.#otherSpellings.get(row);
@@ -74,7 +71,7 @@ export class ItemDifference {
 
   /** Blocks rows whose SKU may be another notation of the SKU of an item without a row. Keeps that item active. */
   #blockRewritten(): void {
-    const { rows } = this.#options;
+    const { rows } = this.options;
     const created = new Notations<DesiredRow>(areCut([...rows.values()].map((row) => row.shortID)));
     for (const row of rows.values())
       if (!this.#found.has(row) && !this.#otherSpellings.has(row)) created.add(row.shortID, row);
@@ -98,7 +95,7 @@ export class ItemDifference {
   }
 
   #isDiscontinued({ fields }: DesiredRow): boolean {
-    return fields.discontinued === true && this.#options.fields.has("discontinued");
+    return fields.discontinued === true && this.options.fields.has("discontinued");
   }
 
   #addFound(row: DesiredRow, item: Item): void {
@@ -114,7 +111,7 @@ export class ItemDifference {
       this.blocked.push({ shortID, reason });
       return;
     }
-    const { fields: compared, comparison } = this.#options;
+    const { fields: compared, comparison } = this.options;
     const changed = Object.entries(row.fields).filter(
       ([name, after]) => compared.has(name) && !comparison.isDesired(shortID, name, after, fieldValue(item, name)),
     );

@@ -12,28 +12,26 @@ interface Sorting<T, Column extends string> {
 
 /** Records of one kind, in every order that was requested so far. */
 export class SortedRecords<T, Column extends string> {
-  readonly #records: T[];
-  readonly #sorting: Sorting<T, Column>;
   readonly #orders = new Map<Column, T[]>();
   /** Columns whose order is up to date. */
   readonly #current = new Set<Column>();
 
-  constructor(records: T[], sorting: Sorting<T, Column>) {
-    this.#records = records;
-    this.#sorting = sorting;
-  }
+  constructor(
+    private readonly records: T[],
+    private readonly sorting: Sorting<T, Column>,
+  ) {}
 
   /** The column of that name, whatever its case; undefined when there is none. */
   column(name: string): Column | undefined {
     const wanted = name.toLowerCase();
-    return this.#sorting.columns.find((column) => column.toLowerCase() === wanted);
+    return this.sorting.columns.find((column) => column.toLowerCase() === wanted);
   }
 
-  ascending(column: Column | undefined = this.#sorting.defaultColumn): readonly T[] {
-    if (column === undefined) return this.#records;
-    const order = this.#orders.get(column) ?? [...this.#records];
+  ascending(column: Column | undefined = this.sorting.defaultColumn): readonly T[] {
+    if (column === undefined) return this.records;
+    const order = this.#orders.get(column) ?? [...this.records];
     if (this.#current.has(column)) return order;
-    const { key, id } = this.#sorting;
+    const { key, id } = this.sorting;
     // After a change the order is almost sorted, which takes one comparison per record.
     order.sort((a, b) => compareSortKeys(key(a, column), key(b, column)) || id(a) - id(b));
     this.#orders.set(column, order);
@@ -43,7 +41,7 @@ export class SortedRecords<T, Column extends string> {
 
   /** Required after records have changed or been added: the orders are sorted again when they are read. */
   markChanged(...added: readonly T[]): void {
-    this.#records.push(...added);
+    this.records.push(...added);
     for (const order of this.#orders.values()) order.push(...added);
     this.#current.clear();
   }
