@@ -25,29 +25,14 @@ const isUndiciInstrumented = () =>
 
 /** The span and the metrics of one call, with a child span for each attempt. */
 export class CallSpan implements CallObservation {
-  readonly #tracer: Tracer;
-  readonly #info: CallInfo;
-  readonly #name: string;
-  readonly #attributes: Attributes;
-  /** The context of the caller, with the span of the call. */
-  readonly #context: Context;
   readonly #startedAt = performance.now();
-  /** Undefined if metrics are not recorded. */
-  readonly #metrics: Metrics | undefined;
-  /** The span; `undefined` if a sampler has decided not to record it. Then the attempts have no spans, either. */
-  readonly #span: Span | undefined;
   #attemptError: Attributes = {};
   #retries = 0;
-  private constructor(observed: Observed, tracer: Tracer, metrics: Metrics | undefined, info: CallInfo) {
-    this.#tracer = tracer;
-    this.#metrics = metrics;
-    this.#info = info;
-    this.#name = observed.endpoint.name;
-    this.#attributes = observed.endpoint.attributes;
-    this.#context = trace.setSpan(observed.parent, observed.span);
-    this.#span = observed.isRecording ? observed.span : undefined;
+
+  private constructor(private readonly observed: Observed) {
+    const { span, metrics, info } = observed;
     // Set only if the span is recorded, because it takes time. Samplers have the template instead.
-    callSafely(() => this.#span?.setAttribute("url.full", info.url));
+    callSafely(() => span?.setAttribute("url.full", info.url));
     metrics?.addClient(info.client);
   }
 
@@ -58,18 +43,17 @@ export class CallSpan implements CallObservation {
    */
   static start(tracer: Tracer, metrics: Metrics | undefined, info: CallInfo): CallSpan | undefined {
     const parent = context.active();
-    const endpoint = tracedEndpointOf(info);
+    const { name, attributes } = tracedEndpointOf(info);
     // INTERNAL instead of CLIENT, since each attempt is a request of its own.
-    const { name, attributes } = endpoint;
     const span = startSpan(tracer, name, { kind: SpanKind.INTERNAL, attributes, parent });
-    const isRecording = isTrue(span.isRecording());
-    return isRecording || metrics !== undefined || isPropagated(span)
-      ? new CallSpan({ parent, span, isRecording, endpoint }, tracer, metrics, info)
+    const recorded = isTrue(span.isRecording()) ? span : undefined;
+    return recorded || metrics !== undefined || isPropagated(span)
+      ? new CallSpan({ tracer, metrics, info, name, attributes, context: trace.setSpan(parent, span), span: recorded })
       : undefined;
   }
 
   within(run: () => void): void {
-    context.with(this.#context, run);
+    context.with(this.observed.context, run);
   }
 
   /** Sends the attempt in the context of its span, so that spans of other instrumentations become its children. */
@@ -78,12 +62,12 @@ export class CallSpan implements CallObservation {
     setHeader: (name: string, value: string) => void,
     run: () => Promise<AttemptEnd>,
   ): void {
-    const span = this.#span && this.#startAttempt(attempt - 1);
-    const own = span ? trace.setSpan(this.#context, span) : this.#context;
+    const span = this.observed.span && this.#startAttempt(attempt - 1);
+    const own = span ? trace.setSpan(this.observed.context, span) : this.observed.context;
     if (!isUndiciInstrumented())
       callSafely(() => propagation.inject(own, undefined, { set: (_, name, value) => setHeader(name, value) }));
     // Otherwise the attempt goes on in the context of the call, and is not recorded.
-    if (!span && !this.#metrics) return;
+    if (!span && !this.observed.metrics) return;
     const startedAt = performance.now();
     context.with(own, () => {
       // A processor of the application's may throw when a span ends.
@@ -93,50 +77,57 @@ export class CallSpan implements CallObservation {
   }
 
   #startAttempt(resent: number): Span {
-    const attributes = { ...this.#attributes, "url.full": this.#info.url, ...resendCount(resent) };
-    return startSpan(this.#tracer, this.#name, { kind: SpanKind.CLIENT, attributes, parent: this.#context });
+    const { tracer, name, info, context: parent } = this.observed;
+    const attributes = { ...this.observed.attributes, "url.full": info.url, ...resendCount(resent) };
+    return startSpan(tracer, name, { kind: SpanKind.CLIENT, attributes, parent });
   }
 
   #attemptEnded(span: Span | undefined, { status, error }: AttemptEnd, durationMs: number): void {
     const type = error ?? (status !== undefined && status >= 400 ? String(status) : undefined);
     this.#attemptError = outcomeAttributes(undefined, type);
     const outcome = outcomeAttributes(status, type);
-    callSafely(() => this.#metrics?.attemptDuration.record(durationMs / 1_000, { ...this.#attributes, ...outcome }));
-    if (status === 429) callSafely(() => this.#metrics?.rejections.add(1, this.#attributes));
+    const { metrics, attributes } = this.observed;
+    callSafely(() => metrics?.attemptDuration.record(durationMs / 1_000, { ...attributes, ...outcome }));
+    if (status === 429) callSafely(() => metrics?.rejections.add(1, attributes));
     endWith(span, outcome);
   }
 
   waited(ms: number): void {
-    callSafely(() => this.#metrics?.slotWait.record(ms / 1_000, this.#attributes));
+    callSafely(() => this.observed.metrics?.slotWait.record(ms / 1_000, this.observed.attributes));
   }
 
   paused({ delayMs }: HookEvents["rateLimited"]): void {
-    callSafely(() => this.#metrics?.pauseDuration.record(delayMs / 1_000, this.#attributes));
-    callSafely(() => this.#span?.addEvent("pause", { "stocklot.pause.duration_ms": delayMs }));
+    callSafely(() => this.observed.metrics?.pauseDuration.record(delayMs / 1_000, this.observed.attributes));
+    callSafely(() => this.observed.span?.addEvent("pause", { "stocklot.pause.duration_ms": delayMs }));
   }
 
   retry({ reason }: HookEvents["retry"]): void {
     this.#retries += 1;
-    callSafely(() => this.#metrics?.retries.add(1, { ...this.#attributes, ...this.#attemptError }));
-    callSafely(() => this.#span?.addEvent("retry", { "stocklot.retry.reason": reason }));
+    callSafely(() => this.observed.metrics?.retries.add(1, { ...this.observed.attributes, ...this.#attemptError }));
+    callSafely(() => this.observed.span?.addEvent("retry", { "stocklot.retry.reason": reason }));
   }
 
   ended({ status, error }: CallEnd): void {
     const outcome = outcomeAttributes(status, error);
-    const attributes = { ...this.#attributes, ...outcome };
+    const { metrics, info, span } = this.observed;
+    const attributes = { ...this.observed.attributes, ...outcome };
     const seconds = (performance.now() - this.#startedAt) / 1_000;
-    callSafely(() => this.#metrics?.callDuration.record(seconds, attributes));
-    const { method, path } = this.#info;
-    if (method === "POST" && path === "/Token") callSafely(() => this.#metrics?.tokenRequests.add(1, attributes));
-    endWith(this.#span, { ...outcome, ...resendCount(this.#retries) });
+    callSafely(() => metrics?.callDuration.record(seconds, attributes));
+    const isToken = info.method === "POST" && info.path === "/Token";
+    if (isToken) callSafely(() => metrics?.tokenRequests.add(1, attributes));
+    endWith(span, { ...outcome, ...resendCount(this.#retries) });
   }
 }
 
-interface Observed {
-  parent: Context;
-  span: Span;
-  isRecording: boolean;
-  endpoint: TracedEndpoint;
+interface Observed extends TracedEndpoint {
+  tracer: Tracer;
+  /** Undefined if metrics are not recorded. */
+  metrics: Metrics | undefined;
+  info: CallInfo;
+  /** The context of the caller, with the span of the call. */
+  context: Context;
+  /** The span; `undefined` if a sampler has decided not to record it. Then the attempts have no spans, either. */
+  span: Span | undefined;
 }
 
 export function startSpan(
