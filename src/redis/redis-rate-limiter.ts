@@ -38,10 +38,9 @@ export interface RedisRateLimiterOptions extends RateLimitOptions {
  */
 export function createRedisRateLimiter(options: RedisRateLimiterOptions): RateLimiter {
   const given = checkConfiguration("createRedisRateLimiter", rateLimiterOptionsSchema(), options);
-  const { redis, key } = given;
   const settings = rateLimitSettings(given);
   const clock = new MonotonicClock();
-  return new RateLimiter(settings, clock, createSharedSlots({ redis, key, settings, clock }));
+  return new RateLimiter(settings, clock, createSharedSlots(given, settings, clock));
 }
 
 const rateLimiterOptionsSchema = lazy(() => rateLimitSchema({ mustLimit: true, others: redisOptionsShape() }));

@@ -110,19 +110,16 @@ const number = () => z.coerce.number();
  */
 const replySchema = lazy(() => z.tuple([z.string(), number(), number(), number(), number(), number()]));
 
-interface SharedSlotsOptions {
-  redis: RedisClient;
-  key: string | undefined;
-  settings: RateLimitSettings;
-  clock: MonotonicClock;
-}
-
 /**
  * Creates the source of slots that several processes share: a sliding window in Redis. A slot is free again one
  * interval after its request has ended. If the end is never reported, because the process was killed, the slot is free
  * again `MAX_REQUEST_MS` and an interval after its grant. If Redis cannot be reached, calls fail without being sent.
  */
-export function createSharedSlots({ redis, key, settings, clock }: SharedSlotsOptions): SlotSource {
+export function createSharedSlots(
+  { redis, key }: { redis: RedisClient; key?: string | undefined },
+  settings: RateLimitSettings,
+  clock: MonotonicClock,
+): SlotSource {
   const { requests, intervalMs } = settings;
   const holdMs = Math.ceil(intervalMs + marginMs(intervalMs));
   const leaseMs = holdMs + MAX_REQUEST_MS;
