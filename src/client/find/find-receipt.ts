@@ -79,24 +79,21 @@ function receiptToLookUp({ body, lastRecNo }: SentReceipt, others: KnownReceipts
   };
 }
 
-/** Fields that receipts and lots share. The item is left out: the service may list a lot under another spelling of the SKU. */
-const SHARED_FIELDS = [
-  ["units", "units"],
-  ["wid", "wID"],
-  ["spot", "spot"],
-  ["serial", "serial"],
-  ["serial2", "serial2"],
-  ["rfidTag", "rFIDTag"],
-  ["remark", "remark"],
-  ["jobid", "jobID"],
-] as const satisfies readonly [keyof SentReceipt["body"], keyof Lot][];
-
 /** Texts that can identify a receipt, and the fields of its lot that show them. */
 const OWN_TEXTS = [
   ["rfidTag", "rFIDTag"],
   ["serial", "serial"],
   ["serial2", "serial2"],
   ["remark", "remark"],
+] as const satisfies readonly [keyof SentReceipt["body"], keyof Lot][];
+
+/** Fields that receipts and lots share. The item is left out: the service may list a lot under another spelling of the SKU. */
+const SHARED_FIELDS = [
+  ["units", "units"],
+  ["wid", "wID"],
+  ["spot", "spot"],
+  ["jobid", "jobID"],
+  ...OWN_TEXTS,
 ] as const satisfies readonly [keyof SentReceipt["body"], keyof Lot][];
 
 const TEXTS = ["serial", "serial2", "remark"] as const;

@@ -93,7 +93,7 @@ export class ListReader<T> {
     this.#requests.request(this.session.first);
     try {
       for (;;) {
-        const next = this.#requests.next ?? this.#requests.request(this.#requestAt(this.#end));
+        const next = this.#requests.next ?? this.#requests.request(this.#choice.pageAt(this.#end, this.#isOverlapping));
         const page = await this.#receive(next);
         if (!page) return this.#finish();
         this.#requests.shift();
@@ -267,10 +267,6 @@ export class ListReader<T> {
     });
   }
 
-  #requestAt(position: number): PageRequest {
-    return this.#choice.pageAt(position, this.#isOverlapping);
-  }
-
   /** Requests further pages, up to the known end of the list. */
   #readAhead(): void {
     const limitEnd = startOfIteration(this.session) + this.session.limit;
@@ -279,7 +275,7 @@ export class ListReader<T> {
     let end = last ? expectedEndOf(last.request) : this.#end;
     const canFollow = () => !this.#isOverlapping || this.#choice.canOverlap(end);
     while (this.#requests.mayRequest && end < Math.min(this.#totalCount, limitEnd) && canFollow()) {
-      end = expectedEndOf(this.#requests.request(this.#requestAt(end)).request);
+      end = expectedEndOf(this.#requests.request(this.#choice.pageAt(end, this.#isOverlapping)).request);
     }
   }
 }

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import type { ListParams } from "../../service/list-params.js";
 import { MAX_PAGE_SIZE } from "../../service/lists.js";
 import { InputValidationError, StocklotError } from "../../shared/errors/index.js";
 import { checkInput, integer, type LazySchema, lazy } from "../../shared/schema.js";
@@ -19,12 +20,7 @@ import {
 import { Paginator } from "./paginator.js";
 import { isSorted } from "./sorted.js";
 
-interface PageQueryParams {
-  page?: number | undefined;
-  pageSize?: number | undefined;
-  sort?: string | undefined;
-  direction?: "ASC" | "DESC" | undefined;
-}
+type PageQueryParams = Pick<ListParams, "page" | "pageSize" | "sort" | "direction">;
 
 /** A list of the service, described by its resource. */
 export interface ListDefinition<T, Params> {

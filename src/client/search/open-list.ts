@@ -8,18 +8,15 @@ import { createListMemory, type ListMemory, type SortedList } from "./sorted-lis
 const MAX_LISTS = 100;
 
 /** A list, and the column by which it is sorted. */
-interface ListSource<T> {
-  reading: ListReading<T>;
-  path: string;
-  column: SortedList<T>["column"];
-}
-
 /** The sorted lists of a client. Keeps for each list the facts that earlier searches have found (`ListMemory`). */
 export class SortedLists {
   readonly #memories = new Map<string, ListMemory>();
 
   /** Opens a list for one call. `group` sends the requests. */
-  open<T>(group: Requester, { reading, path, column }: ListSource<T>): SortedList<T> {
+  open<T>(
+    group: Requester,
+    { reading, path, column }: Pick<SortedList<T>, "column"> & { reading: ListReading<T>; path: string },
+  ): SortedList<T> {
     const { pageReader, keyOf, maxPageSize } = reading;
     const name = `${path} ${column}`;
     const memory = this.#memories.get(name) ?? createListMemory(maxPageSize);

@@ -2,18 +2,12 @@ import type { Lifetime } from "../../shared/time/abort.js";
 import type { Priority } from "../limiter/rate-limiter.js";
 import type { CallObserver } from "../observe/observer.js";
 import type { WireResponse } from "../transport/exchange.js";
-import { type EncodedRequest, encodeRequest, type Query } from "./payload.js";
+import { type EncodedRequest, encodeRequest, type RequestParts } from "./payload.js";
 import type { RequestOptions } from "./request-options.js";
 import type { RetrySettings } from "./retry-options.js";
 
 /** A request as the resources describe it. */
-export interface ApiRequest<T> {
-  method: string;
-  /** Relative to the base URL, encoded. */
-  path: string;
-  query?: Query | undefined;
-  /** Sent as JSON, or as a form if it is a `URLSearchParams`. */
-  body?: unknown;
+export interface ApiRequest<T> extends RequestParts {
   /** Returns what the caller of a method receives for a success. */
   read: ResponseReader<T>;
   /** The priority if the caller sets none. By default, "high" for writes and "normal" for reads. */
@@ -66,6 +60,8 @@ export interface CallSettings {
 export class Call {
   /** Method and path, the start of every message. */
   readonly label: string;
+  /** The fields that all events of the call have. */
+  readonly identity: Readonly<{ method: string; path: string }>;
   readonly payload: EncodedRequest;
   /** Whether the request changes something. */
   readonly isWrite: boolean;
@@ -80,15 +76,10 @@ export class Call {
   ) {
     const { method, path, isTokenRequest } = request;
     this.label = `${method} ${path}`;
+    this.identity = { method, path };
     this.payload = encodeRequest(request);
     this.isWrite = method !== "GET" && !isTokenRequest;
     this.mayRepeat = !this.isWrite || method === "PUT" || method === "DELETE";
-  }
-
-  /** The fields that all events of the call have. */
-  get identity(): { method: string; path: string } {
-    const { method, path } = this.request;
-    return { method, path };
   }
 
   /** The caller's priority. By default, writes come first, then single reads, then further pages. */

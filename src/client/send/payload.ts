@@ -18,10 +18,13 @@ export interface EncodedRequest {
   body: string | undefined;
 }
 
-interface RequestParts {
+/** The parts of a request that are encoded. */
+export interface RequestParts {
   method: string;
+  /** Relative to the base URL, encoded. */
   path: string;
   query?: Query | undefined;
+  /** Sent as JSON, or as a form if it is a `URLSearchParams`. */
   body?: unknown;
 }
 
