@@ -55,13 +55,9 @@ export interface Table {
   columns: Readonly<Record<string, ColumnType>>;
 }
 
-interface TableDefinition {
-  name: string;
-  key: readonly string[];
-  schema: LazySchema<z.ZodObject>;
-}
-
-const TABLE_DEFINITIONS: { readonly [R in MirrorResource]: TableDefinition } = {
+const TABLE_DEFINITIONS: Readonly<
+  Record<MirrorResource, Omit<Table, "columns"> & { schema: LazySchema<z.ZodObject> }>
+> = {
   items: { name: "items", key: [LISTS.items.key], schema: LISTS.items.record },
   lots: { name: "lots", key: [LISTS.lots.key], schema: LISTS.lots.record },
   stockLevels: { name: "stock_levels", key: [LISTS.stockLevels.key], schema: LISTS.stockLevels.record },

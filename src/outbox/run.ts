@@ -459,9 +459,8 @@ class OutboxRun implements AttemptGate {
     const now = monotonicNowMs();
     const paceMs = (now - this.#startedAt) / Math.max(1, done);
     const etaMs = durationOf(this.#toSend, this.client.bulkAllowance, paceMs);
-    const { applied, rejected, unknown, requests } = results;
-    const counts = { applied, rejected, unknown, requests, pending: this.#toSend };
-    callSafely(() => onProgress({ ...counts, etaMs, settlingMs: this.#settlingMs }));
+    const progress = { ...results, pending: this.#toSend, etaMs, settlingMs: this.#settlingMs };
+    callSafely(() => onProgress(progress));
   }
 
   /** The time until the first of the waiting items is looked up, in ms; 0 if no item waits. */

@@ -135,8 +135,7 @@ interface Source {
 
 function openFile({ driver, address, stamp }: Source, options: SqliteOptions): OpenedFile {
   const { path, readOnly = false } = options;
-  if (!readOnly) return openedFile(openWith(driver, path, options), () => true);
-  const before = stamp();
+  const before = readOnly ? stamp() : undefined;
   try {
     return openedFile(openWith(driver, path, options), () => true);
   } catch (error) {
