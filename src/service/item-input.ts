@@ -1,13 +1,5 @@
-import {
-  boolean,
-  decimal,
-  integer,
-  lazy,
-  objectWithOthers,
-  optionalFields,
-  type SameShape,
-  string,
-} from "../shared/schema.js";
+import { lazy, objectWithOthers, optionalFields, type SameShape } from "../shared/schema.js";
+import { itemSchema } from "./item.js";
 import { skuInputSchema } from "./key.js";
 
 /** The fields of an item that can be changed. */
@@ -36,17 +28,9 @@ export interface CreateItemInput extends ItemChanges {
   shortID: string;
 }
 
+/** The fields of an item, without those that never change or that the service sets. */
 const itemChangesShape = () =>
-  optionalFields({
-    description: string(),
-    category: integer(),
-    subCategory: integer(),
-    uOM: string(),
-    putUp: string(),
-    units: decimal(),
-    dfltOwner: integer(),
-    discontinued: boolean(),
-  });
+  optionalFields(itemSchema().omit({ partNo: true, shortID: true, created: true, modified: true }).shape);
 
 /** Unknown fields are passed on: the service accepts "any other Item object field". */
 export const createItemInputSchema = /* @__PURE__ */ lazy(() =>
