@@ -12,6 +12,7 @@ import type { TokenStore } from "./auth/token-store.js";
 import { type RateLimitOptions, rateLimitOptionsSchema } from "./limiter/options.js";
 import type { RateLimiter } from "./limiter/rate-limiter.js";
 import type { Hooks, Logger } from "./observe/events.js";
+import { HOOK_NAMES } from "./observe/observer.js";
 import type { ClientSecret } from "./resources/token.js";
 import { headersSchema } from "./send/request-options.js";
 import { type RetryOptions, retryOptionsSchema } from "./send/retry-options.js";
@@ -250,8 +251,6 @@ const MUTUALLY_EXCLUSIVE_OPTIONS = [
   ["fetch", "dispatcher"],
   ["rateLimit", "rateLimiter"],
 ] as const;
-
-const HOOK_NAMES = ["request", "response", "retry", "rateLimited", "token", "waiting"];
 
 /** An instance of a class may have other members, too. */
 function describeHooksProblem(hooks: object): string | undefined {

@@ -38,6 +38,8 @@ const LOG_LINES: { [Name in keyof HookEvents]: (event: HookEvents[Name]) => [Log
   token: ({ expiresAt }) => ["debug", `received a new token, valid until ${new Date(expiresAt).toISOString()}`],
 };
 
+export const HOOK_NAMES = /* @__PURE__ */ Object.keys(LOG_LINES);
+
 /** The key of the instrumentation, which the ES module and the CommonJS copy of the package share. */
 const INSTRUMENTATION: unique symbol = Symbol.for("stocklot.instrumentation");
 
@@ -64,7 +66,7 @@ export class Observer {
     this.#logger = logger;
     // The hooks are read once. They may be an instance of a class, whose methods are on its prototype.
     this.#hooks = Object.fromEntries(
-      Object.keys(LOG_LINES).flatMap((name) => {
+      HOOK_NAMES.flatMap((name) => {
         const hook = fieldOf(hooks, name);
         return typeof hook === "function" ? [[name, hook.bind(hooks)]] : [];
       }),
