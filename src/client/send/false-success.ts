@@ -48,13 +48,8 @@ function findErrorObject(body: unknown, depth: number): object | undefined {
   if (typeof body === "string")
     return /^\s*["[{]/.test(body) ? findErrorObject(parseJsonOrUndefined(body), depth - 1) : undefined;
   if (!isObject(body)) return undefined;
-  if (Array.isArray(body)) {
-    for (const element of body) {
-      const error = findErrorObject(element, depth - 1);
-      if (error) return error;
-    }
-    return undefined;
-  }
+  if (Array.isArray(body))
+    return body.map((element) => findErrorObject(element, depth - 1)).find((error) => error !== undefined);
   if (isErrorObject(body)) return body;
   // Next to other fields, the object in `error` may be anything, unless it has an error status. So may the only field of a body.
   const { error, ...rest } = inLowerCase(body);
