@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { harmlessText, keptText, textOfCell } from "../../src/command/rows/spreadsheet-text.js";
+import { harmlessText, keptText, textOfCell } from "../../src/command/read-rows/spreadsheet-text.js";
 import { seededRandom } from "../support/random.js";
 import { commandFiles, receiptsIn, run, serve } from "./support/run-command.js";
 

@@ -10,8 +10,8 @@ import { type ConnectionFlags, withClient, withConnection } from "../connection.
 import { CommandError, integerOption, namesOption } from "../exit.js";
 import { fileOption, writeFile } from "../files.js";
 import { withHelp } from "../help.js";
-import { withCsvForm } from "../rows/columns.js";
-import { ROW_FORMATS, type RowFormat, rowFormatOf } from "../rows/file-rows.js";
+import { withCsvForm } from "../read-rows/columns.js";
+import { ROW_FORMATS, type RowFormat, rowFormatOf } from "../read-rows/file-rows.js";
 import { printJson, tell, withProgress, writeOutput } from "../terminal.js";
 import { type CsvOptions, type RecordFormat, recordFormat } from "./record-format.js";
 

@@ -1,8 +1,8 @@
 import { stringify } from "csv-stringify/sync";
 import { fieldOf } from "../../shared/unknown.js";
-import type { Decimal } from "../rows/columns.js";
-import type { RowFormat } from "../rows/file-rows.js";
-import { harmlessText, keptText } from "../rows/spreadsheet-text.js";
+import type { Decimal } from "../read-rows/columns.js";
+import type { RowFormat } from "../read-rows/file-rows.js";
+import { harmlessText, keptText } from "../read-rows/spreadsheet-text.js";
 
 /** Turns records into the text of a file, some at a time. */
 export interface RecordFormat {

@@ -3,7 +3,7 @@ import { KeysHaveGrown, type SeenKeys } from "../../outbox/for-rooms.js";
 import type { OutboxState } from "../../outbox/index.js";
 import { areCut, Notations } from "../../plan/for-rooms.js";
 import { CommandError } from "../exit.js";
-import { MAX_LISTED } from "../rows/columns.js";
+import { MAX_LISTED } from "../read-rows/columns.js";
 import { dateTime, plural, printable, tell } from "../terminal.js";
 import { deliveryPrefixes, storedNotations, valuePrefix } from "./keys.js";
 import type { ImportedLine, ImportSettings } from "./lines.js";

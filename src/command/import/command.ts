@@ -12,8 +12,8 @@ import { CommandError, durationOption, failureOrInterruption, interruptSignal } 
 import { readInputFile } from "../files.js";
 import { withHelp } from "../help.js";
 import { runWithProgress } from "../outbox/change.js";
-import { type RowFlags, rowSource, setOption, withColumns } from "../rows/columns.js";
-import { ROW_FORMATS } from "../rows/file-rows.js";
+import { type RowFlags, rowSource, setOption, withColumns } from "../read-rows/columns.js";
+import { ROW_FORMATS } from "../read-rows/file-rows.js";
 import { plural, printable, printJson, tell } from "../terminal.js";
 import { begin } from "./begin.js";
 import { showDryRun } from "./dry-run.js";

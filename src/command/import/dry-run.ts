@@ -7,7 +7,7 @@ import { comparableSku } from "../../service/key.js";
 import { fieldOf } from "../../shared/unknown.js";
 import { skuOfInput } from "../../writes/operation.js";
 import { EXIT } from "../exit.js";
-import { MAX_LISTED } from "../rows/columns.js";
+import { MAX_LISTED } from "../read-rows/columns.js";
 import { plural, print, printable, printJson, table, wrapped } from "../terminal.js";
 import type { ImportedLine, ImportSettings } from "./lines.js";
 

@@ -14,7 +14,7 @@ import {
   type TypedRow,
   typedRows,
   withoutOptional,
-} from "../rows/columns.js";
+} from "../read-rows/columns.js";
 import { tell } from "../terminal.js";
 import { keyOfLine, keyOfValue } from "./keys.js";
 

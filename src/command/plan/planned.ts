@@ -15,8 +15,8 @@ import {
   rowSource,
   typedRows,
   withColumns,
-} from "../rows/columns.js";
-import type { RowFormat } from "../rows/file-rows.js";
+} from "../read-rows/columns.js";
+import type { RowFormat } from "../read-rows/file-rows.js";
 import { commandLine } from "../shell.js";
 import { painter, plural, print, printJson, type Style, seconds, tell, withProgress, wrapped } from "../terminal.js";
 
