@@ -103,7 +103,9 @@ function unitOf(description: string): string {
   if (description.includes("currency and unit not documented")) return "(currency and unit not documented)";
   if (description.includes("not documented")) return "(unit not documented)";
   if (description.includes("unit of measure")) return "(`uOM`)";
-  throw new Error(`A number has no unit: ${description}`);
+  throw new Error(
+    `No unit is known for a number with the comment ${JSON.stringify(description)}. If the comment names its unit, add the unit to unitOf in tools/website/field-tables.ts.`,
+  );
 }
 
 function permissionTable({ paths }: OpenApiDocument): string {

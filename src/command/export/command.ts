@@ -55,7 +55,7 @@ export function exportCommand(): Command {
     )
     .option(
       "--columns <names>",
-      "fields to write, in this order, for instance recNo,shortID,units (default: in csv every documented field, and the SKU of a stock level; otherwise every field)",
+      `fields to write, in this order, for instance recNo,shortID,units (default: in csv every documented field, and ${namesOfAdded()}; otherwise every field)`,
       namesOption,
     )
     .option("--excel", "CSV for a spreadsheet: with a byte order mark, SKUs as text, and nothing that it computes");
@@ -65,6 +65,12 @@ export function exportCommand(): Command {
   const example = "stocklot export lots --wid 3 --output lots.csv";
   return withHelp(withConnection(command), { 1: "the export failed" }, example);
 }
+
+/** Returns the added columns for the help, such as "shortID of stock-levels". */
+const namesOfAdded = () =>
+  Object.entries(EXPORTS)
+    .flatMap(([name, { added }]) => Object.keys(added).map((column) => `${column} of ${name}`))
+    .join(", ");
 
 async function exportRecords(name: keyof typeof EXPORTS, flags: ExportFlags): Promise<void> {
   const { wid, since, columns, json } = flags;
