@@ -1,4 +1,4 @@
-import { InventoryClient, PaginationError, ResponseValidationError } from "stocklot";
+import { type ClientOptions, InventoryClient, PaginationError, ResponseValidationError } from "stocklot";
 import { describe, expect, it } from "vitest";
 import { assertRequestedPage, endOf, isCountPossible } from "../../src/client/lists/page-end.js";
 import { createRandom } from "../support/random.js";
@@ -209,28 +209,36 @@ it("whatever an envelope claims, a list is complete, or warned of, or an error",
   }
 });
 
+/** Creates a client of a service that answers each request except that for a token with `respond`. */
+const clientOf = (respond: (page: string | null) => Response, options: ClientOptions = {}) =>
+  new InventoryClient({
+    baseUrl: "https://service.test/api/v1",
+    clientId: "id",
+    clientSecret: "the-secret",
+    rateLimit: false,
+    retry: false,
+    fetch: async (input) => {
+      if (String(input).endsWith("/Token"))
+        return Response.json({ access_token: "token-0123456789", token_type: "bearer", expires_in: 3600 });
+      return respond(new URL(String(input)).searchParams.get("page"));
+    },
+    ...options,
+  });
+
 describe.each(["error", "warn", "off"] as const)("with responseValidation %s", (responseValidation) => {
   const client = (envelope: object) =>
-    new InventoryClient({
-      baseUrl: "https://service.test/api/v1",
-      clientId: "id",
-      clientSecret: "the-secret",
-      rateLimit: false,
-      retry: false,
-      responseValidation,
-      logger: warningLog().logger,
-      fetch: async (input) =>
-        String(input).endsWith("/Token")
-          ? Response.json({ access_token: "token-0123456789", token_type: "bearer", expires_in: 3600 })
-          : Response.json({
-              value: [newLot({ recNo: 1 })],
-              totalCount: 2,
-              page: 1,
-              pageSize: 250,
-              pageCount: 1,
-              ...envelope,
-            }),
-    });
+    clientOf(
+      () =>
+        Response.json({
+          value: [newLot({ recNo: 1 })],
+          totalCount: 2,
+          page: 1,
+          pageSize: 250,
+          pageCount: 1,
+          ...envelope,
+        }),
+      { responseValidation, logger: warningLog().logger },
+    );
 
   it.each([{}, { hasMore: "true" }, { hasMore: 1 }, { hasMore: null }])("%o is no envelope", async (envelope) => {
     await expect(client(envelope).inventory.listLots().toArray()).rejects.toThrow(ResponseValidationError);
@@ -241,19 +249,10 @@ describe.each(["error", "warn", "off"] as const)("with responseValidation %s", (
 
 describe("a page that says that it is the last one, although more records are counted", () => {
   const client = (respond: () => Response) =>
-    new InventoryClient({
-      baseUrl: "https://service.test/api/v1",
-      clientId: "id",
-      clientSecret: "the-secret",
-      rateLimit: false,
-      retry: false,
-      fetch: async (input) => {
-        if (String(input).endsWith("/Token"))
-          return Response.json({ access_token: "token-0123456789", token_type: "bearer", expires_in: 3600 });
-        if (new URL(String(input)).searchParams.get("page") !== "1") return respond();
-        const value = [newLot({ recNo: 1 }), newLot({ recNo: 2 })];
-        return Response.json({ value, totalCount: 3, page: 1, pageSize: 2, pageCount: 1, hasMore: false });
-      },
+    clientOf((page) => {
+      if (page !== "1") return respond();
+      const value = [newLot({ recNo: 1 }), newLot({ recNo: 2 })];
+      return Response.json({ value, totalCount: 3, page: 1, pageSize: 2, pageCount: 1, hasMore: false });
     });
 
   it("is the end if the service refuses the page after it", async () => {
