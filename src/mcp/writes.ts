@@ -1,13 +1,29 @@
 import type { McpServer } from "@modelcontextprotocol/server";
 import * as z from "zod";
 import { type Outbox, type OutboxEntry, type OutboxState, withoutMark } from "../outbox/index.js";
-import { fieldOf } from "../shared/unknown.js";
+import { castUnchecked, fieldOf } from "../shared/unknown.js";
 import type { ServerParts } from "./parts.js";
 import { addTool, CallError, isoTime, READ_ONLY, record } from "./tool.js";
 
 export const keyArgument = z.string().min(1).max(200);
-const STATES = ["pending", "sending", "applied", "rejected", "unknown", "canceled"] satisfies readonly OutboxState[];
-const stateSchema = z.enum(STATES);
+
+/** What an assistant does next, by the state of an entry. */
+const NEXT_STEPS: Readonly<Record<OutboxState, (entry: OutboxEntry, advice: ServerParts["advice"]) => string>> = {
+  pending: ({ key }, { show }) =>
+    `nothing was applied yet. Call get_write in a minute; if it is still pending then, a person may look at it: ${show(key)}`,
+  sending: () =>
+    "its outcome is not known yet; the server looks it up. Do not book it again; call get_write in a minute.",
+  applied: () => "nothing: it was booked once.",
+  rejected: () => "the service refused it, and nothing was booked. Correct the input and use a new key.",
+  unknown: ({ key }, { resolve }) =>
+    `it may have been booked, and nobody can prove it. Do not book it again: a person decides, with ${resolve(key, "applied")} or ${resolve(key, "not-applied")} (then it is not sent: book it under a new key).`,
+  canceled: (entry) =>
+    isRefusedByPerson(entry)
+      ? "a person refused it; it was not and will not be booked. Do not ask again."
+      : "it was not sent, and never will be. Use a new key if it is still wanted.",
+};
+
+const stateSchema = z.enum(castUnchecked<OutboxState[]>(Object.keys(NEXT_STEPS)));
 
 export const shownEntrySchema = record({
   ...{ key: z.string(), operation: z.string(), state: stateSchema },
@@ -27,26 +43,11 @@ export function shownEntry(entry: OutboxEntry, { advice }: ServerParts) {
   const { addedAt, sentAt, settledAt, ...rest } = givenOf(entry);
   const iso = (ms: number | undefined) => (ms === undefined ? undefined : isoTime(ms));
   const times = { addedAt: iso(addedAt), sentAt: iso(sentAt), settledAt: iso(settledAt) };
-  return { ...rest, ...times, next: nextStep(entry, advice) };
+  return { ...rest, ...times, next: NEXT_STEPS[entry.state](entry, advice) };
 }
 
 /** Whether a person has refused the write. */
 export const isRefusedByPerson = ({ error }: OutboxEntry) => fieldOf(error, "name") === "Refused";
-
-function nextStep(entry: OutboxEntry, { show, resolve }: ServerParts["advice"]): string {
-  const { key, state } = entry;
-  const steps: Record<OutboxState, string> = {
-    applied: "nothing: it was booked once.",
-    sending: "its outcome is not known yet; the server looks it up. Do not book it again; call get_write in a minute.",
-    pending: `nothing was applied yet. Call get_write in a minute; if it is still pending then, a person may look at it: ${show(key)}`,
-    rejected: "the service refused it, and nothing was booked. Correct the input and use a new key.",
-    canceled: isRefusedByPerson(entry)
-      ? "a person refused it; it was not and will not be booked. Do not ask again."
-      : "it was not sent, and never will be. Use a new key if it is still wanted.",
-    unknown: `it may have been booked, and nobody can prove it. Do not book it again: a person decides, with ${resolve(key, "applied")} or ${resolve(key, "not-applied")} (then it is not sent: book it under a new key).`,
-  };
-  return steps[state];
-}
 
 const annotations = { ...READ_ONLY, openWorldHint: false };
 
