@@ -43,20 +43,26 @@ export const modifiedSinceProbe = {
    * - future: no records; 1970: no records → `always-empty`, or the list is empty
    * - any other error → `undefined`, not known
    */
-  conclude({ page, error }: ProbeAnswer, ever: ProbeAnswer = {}): ModifiedSinceSupport | undefined {
+  conclude({ page, error }: ProbeAnswer, ever?: ProbeAnswer): ModifiedSinceSupport | undefined {
     if (!page) return error instanceof BadRequestError || error instanceof NotImplementedError ? "ignored" : undefined;
     if (page.value.length > 0) return "ignored";
-    return ever.page && (ever.page.value.length > 0 ? "honoured" : "always-empty");
+    return ever?.page && (ever.page.value.length > 0 ? "honoured" : "always-empty");
   },
 };
 
 type ModifiedSinceSupport = "honoured" | "ignored" | "always-empty";
 
+/** Sends the one or two requests of the probe, and returns the answers to them. `now`: the service's time. */
+export async function askModifiedSince<A extends ProbeAnswer>(ask: (params: ListParams) => Promise<A>, now?: number) {
+  const future = await ask(modifiedSinceProbe.params(now));
+  const isEmpty = future.page?.value.length === 0;
+  return { future, ever: isEmpty ? await ask(modifiedSinceProbe.everParams) : undefined };
+}
+
 /** Determines in at most two requests whether a list honours `modifiedSince`. `now`: the service's time. */
 export async function probeModifiedSince(read: (params: ListParams) => Promise<Page<object>>, now?: number) {
-  const future = await answerOf(read(modifiedSinceProbe.params(now)));
-  const isEmpty = future.page?.value.length === 0;
-  return modifiedSinceProbe.conclude(future, isEmpty ? await answerOf(read(modifiedSinceProbe.everParams)) : undefined);
+  const { future, ever } = await askModifiedSince((params) => answerOf(read(params)), now);
+  return modifiedSinceProbe.conclude(future, ever);
 }
 
 /** Whether the error may be a refusal of `modifiedSince` by a service that can otherwise list its records. */

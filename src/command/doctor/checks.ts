@@ -113,11 +113,11 @@ function pageFinding(name: string, { path, page, error }: ReadPage, use = ""): F
 }
 
 function checkModifiedSince({ lists }: Probe): Finding[] {
-  return lists.flatMap(({ list: { name }, first, since, sinceEver }) => {
+  return lists.flatMap(({ list: { name }, first, since }) => {
     if (!since || first.page?.totalCount === 0) return [];
-    const support = modifiedSinceProbe.conclude(since, sinceEver);
+    const support = modifiedSinceProbe.conclude(since.future, since.ever);
     if (support === "honoured") return [ok("modifiedSince", `${name}: honoured`)];
-    const { message } = since.error ?? sinceEver?.error ?? {};
+    const { message } = since.future.error ?? since.ever?.error ?? {};
     const summary = message ?? `${name}: ${support === "always-empty" ? "an empty list for every date" : "ignored"}`;
     return [note("modifiedSince", summary, "export --since exports everything, and each run of the mirror reads it.")];
   });

@@ -1,5 +1,5 @@
 import { openList } from "../../bulk/lists.js";
-import { modifiedSinceProbe, sortProbe } from "../../bulk/probes.js";
+import { askModifiedSince, sortProbe } from "../../bulk/probes.js";
 import { aheadMsOf } from "../../client/for-add-ons.js";
 import {
   type ClientOptions,
@@ -29,7 +29,7 @@ export interface Probe {
   /** How long the token is valid, in ms; undefined if there is no token. */
   tokenLifetimeMs?: number;
   /** A page of each list, sorted in its unusual direction, and one of changes in the future. */
-  lists: { list: DocumentedList; first: ReadPage; since?: ReadPage; sinceEver?: ReadPage }[];
+  lists: { list: DocumentedList; first: ReadPage; since?: { future: ReadPage; ever: ReadPage | undefined } }[];
   allItems?: ReadPage;
   /** A page of stock levels in the service's own order. */
   unsortedLevels?: ReadPage;
@@ -86,10 +86,7 @@ export async function probeService(options: ClientOptions, signal: AbortSignal, 
     for (const found of probe.lists) {
       if (!found.first.page) continue;
       const { name, path } = found.list;
-      const { params, everParams } = modifiedSinceProbe;
-      found.since = await read(path, (given) => openList(client, name, params(), given));
-      if (found.since.page?.value.length === 0)
-        found.sinceEver = await read(path, (given) => openList(client, name, everParams, given));
+      found.since = await askModifiedSince((params) => read(path, (given) => openList(client, name, params, given)));
     }
     for (const wID of seenWarehouses(probe).slice(0, MAX_WAREHOUSES)) {
       const list = (given: RequestOptions) => client.inventory.listLots({ wid: wID, pageSize: 1 }, given);
