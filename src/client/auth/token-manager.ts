@@ -47,11 +47,10 @@ export interface TokenManagerOptions {
 
 /** Keeps one token for all calls. If many calls need a new token at the same time, one is requested. */
 export class TokenManager {
-  /** The error of the latest attempt to request a token; `undefined` if a token has come since. */
-  lastFailure: unknown;
   readonly #options: TokenManagerOptions;
   #token: (StoredToken & { renewAt: number }) | undefined;
   #renewal: Renewal | undefined;
+  #lastFailure: unknown;
   /** The token that the service refused last. A store that could not delete it may still return it. */
   #refused: string | undefined;
   /** The latest write to the store. Until it has ended, the store is not used for anything else, or it could keep the old token. */
@@ -69,6 +68,11 @@ export class TokenManager {
   /** The latest token, even if it has expired. */
   get last(): string | undefined {
     return this.#token?.accessToken;
+  }
+
+  /** The error of the latest attempt to request a token; `undefined` if a token has come since. */
+  get lastFailure(): unknown {
+    return this.#lastFailure;
   }
 
   /** Waits for a token. The token may be refused or expire before the call has its slot. Then the call waits again. */
@@ -101,7 +105,7 @@ export class TokenManager {
         // The result of an aborted renewal is dropped, because a later renewal may be in progress.
         if (this.#renewal !== renewal) return;
         this.#token = { ...token, renewAt: renewalTime(token.expiresAt, Date.now()) };
-        this.#renewal = this.#refused = this.lastFailure = undefined;
+        this.#renewal = this.#refused = this.#lastFailure = undefined;
       },
       (error: unknown) => {
         if (this.#renewal !== renewal) throw error;
@@ -153,7 +157,7 @@ export class TokenManager {
       // The previous holder of the lock may have stored a new token, also if this process continues without the lock.
       const storedByOther = mayLock && (await read());
       if (storedByOther) return storedByOther;
-      const token = await request(signal, (error) => (this.lastFailure = error));
+      const token = await request(signal, (error) => (this.#lastFailure = error));
       // Not awaited: calls do not wait for the store.
       this.#pendingSave = this.#useStore("set", () => inTime(store.set({ ...token }, account)));
       return token;

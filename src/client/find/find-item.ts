@@ -1,6 +1,6 @@
 import type { Item } from "../../service/item.js";
+import { isNoSuchItem } from "../../shared/errors/api-errors.js";
 import { NotFoundError } from "../../shared/errors/index.js";
-import { isServiceError } from "../../shared/errors/service-error.js";
 import { fieldOf } from "../../shared/unknown.js";
 import type { RequestOptions } from "../send/request-options.js";
 import { lookUntilCertain, type OutcomeSearch } from "./look-until-certain.js";
@@ -40,7 +40,7 @@ export async function findCreated(search: CreationSearch): Promise<FoundItem> {
     } catch (error) {
       if (!(error instanceof NotFoundError)) throw error;
       // The page of a proxy says nothing about the item.
-      const outcome = isServiceError(error) ? "not-applied" : "ambiguous";
+      const outcome = isNoSuchItem(error) ? "not-applied" : "ambiguous";
       return { found: { outcome }, isFinal: false };
     }
   });

@@ -30,8 +30,8 @@ type Pages = AsyncIterable<Page<object>>;
 type AddColumn = (pages: Pages, client: InventoryClient, signal: AbortSignal) => Pages;
 
 /**
- * What can be exported. `added`: columns that the service does not send. They come first, in CSV by default, in NDJSON only
- * if `--columns` names them.
+ * What can be exported. `added` has the columns that the service does not send. CSV begins with them by default. NDJSON has
+ * them only if `--columns` names them.
  */
 export const EXPORTS = {
   items: { list: LISTS.items, added: {} },
