@@ -20,7 +20,7 @@ import type { Call } from "./call.js";
 import { failedAttempt } from "./failed-attempt.js";
 import type { Problem } from "./failure.js";
 import { isCutOff } from "./false-success.js";
-import { notifyRetry } from "./on-retry.js";
+import { type BeforeSend, notifyRetry } from "./on-retry.js";
 import type { AttemptResult, Progress, Sending } from "./progress.js";
 import type { ServiceClock } from "./service-clock.js";
 
@@ -63,11 +63,13 @@ async function sendOnce(parts: ClientParts, call: Call, before: Progress): Promi
   let sent = false;
   try {
     const clockAheadMs = parts.clock.aheadMs;
-    const recheck = await askBeforeSend(call, { attempt: progress.attempts + 1, clockAheadMs });
-    if (typeof recheck !== "function") return failedAttempt(call, progress, recheck);
+    const { beforeSend } = call.settings;
+    const recheck =
+      beforeSend && (await askBeforeSend(call, beforeSend, { attempt: progress.attempts + 1, clockAheadMs }));
+    if (typeof recheck === "object") return failedAttempt(call, progress, recheck);
     let veto: Problem | undefined;
     const request = wireRequest(call, token, () => {
-      veto = slot.hasExpired?.() ? { kind: "slot expired" } : recheck();
+      veto = slot.hasExpired?.() ? { kind: "slot expired" } : recheck?.();
       // The transport sends nothing after an error.
       if (veto) throw new Error("not allowed to be sent");
       call.settings.onSend?.();
@@ -193,10 +195,10 @@ function problemOfWait({ limiter }: ClientParts, { lifetime }: Call, thrown: unk
  * first byte. It returns a problem if nothing may be sent after all.
  */
 async function askBeforeSend(
-  { settings: { beforeSend }, lifetime, label }: Call,
+  { lifetime, label }: Call,
+  beforeSend: BeforeSend,
   attempt: { attempt: number; clockAheadMs: number | undefined },
 ): Promise<Problem | (() => Problem | undefined)> {
-  if (!beforeSend) return () => undefined;
   try {
     const check = await untilAborted(lifetime, (async () => beforeSend(attempt))());
     return () => {

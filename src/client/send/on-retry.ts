@@ -1,6 +1,6 @@
 import type { RequestOptions } from "./request-options.js";
 
-type BeforeSend = NonNullable<RequestOptions["beforeSend"]>;
+export type BeforeSend = NonNullable<RequestOptions["beforeSend"]>;
 
 const listeners = new WeakMap<object, () => void>();
 

@@ -115,17 +115,14 @@ export class Exchange {
   #coding = "";
   #endsByClose = false;
   #resolve: (end: ExchangeEnd | Promise<ExchangeEnd>) => void;
-  #stop: () => void;
+  readonly #stops: (() => void)[];
 
   constructor(request: WireRequest, resolve: (end: ExchangeEnd | Promise<ExchangeEnd>) => void) {
     const { signal, timeoutMs } = request;
     this.#maxBytes = request.maxResponseBytes;
     this.#resolve = resolve;
     const abort = () => this.fail("aborted", signal.reason);
-    const stops = [startTimer(timeoutMs, () => this.fail("timeout")), onAbort(signal, abort)];
-    this.#stop = () => {
-      for (const stop of stops) stop();
-    };
+    this.#stops = [startTimer(timeoutMs, () => this.fail("timeout")), onAbort(signal, abort)];
     if (signal.aborted) abort();
   }
 
@@ -190,13 +187,13 @@ export class Exchange {
   #end() {
     const resolve = this.#resolve;
     this.hasEnded = true;
-    this.#stop();
+    for (const stop of this.#stops.splice(0)) stop();
     this.onEnd?.();
     // The transport may hold an exchange for longer than its response is used. If the exchange still referred to the
     // response or to the transport, garbage collection would take twice as long (Node.js 20).
     this.cancel = this.onEnd = this.#head = undefined;
     this.#chunks = [];
-    this.#resolve = this.#stop = doNothing;
+    this.#resolve = doNothing;
     return resolve;
   }
 }
