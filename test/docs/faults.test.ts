@@ -3,16 +3,23 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { InventoryClient, OutcomeUnknownError } from "../../src/index.js";
 import { FAULT_NAMES } from "../../src/sandbox/faults.js";
+import { STATUS_BY_ERROR_CODE } from "../../src/sandbox/http/messages.js";
 import { createSandbox, type FaultRule } from "../../src/sandbox/index.js";
 import { useLoopTime } from "../support/loop-time.js";
+import { RULED_STATUSES } from "../support/ruled-statuses.js";
 import { ROOT } from "./support/markdown.js";
 
 const PAGE = join(ROOT, "docs/testing.md");
 const TABLE = /(<!-- begin: faults -->\n)[\s\S]*?(<!-- end: faults -->)/;
 
+/** The statuses that the service documents, and one for all other errors of the server. */
+const DOCUMENTED_STATUSES = [...Object.values(STATUS_BY_ERROR_CODE), 503];
+
 /** The faults of the table, with the value for a fault rule. */
 const FAULTS: readonly (readonly [name: string, fault: FaultRule["fault"]])[] = [
-  ...[400, 401, 403, 404, 408, 409, 429, 500, 501, 503].map((status) => [String(status), status] as const),
+  ...[...new Set([...DOCUMENTED_STATUSES, ...RULED_STATUSES])]
+    .sort()
+    .map((status) => [String(status), status] as const),
   ...FAULT_NAMES.map((name) => [`"${name}"`, name as FaultRule["fault"]] as const),
 ];
 

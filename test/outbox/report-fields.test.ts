@@ -23,8 +23,9 @@ it("each field of a report, of a progress and of a summary gets a value", async 
     if (itemID === "WASHER") throw connectionReset();
     return itemID === "NUT" ? Response.json({ statusCode: 400, error: "bad", message: "no" }, { status: 400 }) : send();
   };
-  const issue = { ...receipt("lost", { itemID: "WASHER" }), operation: "issue" } as const;
-  await outbox.addMany([receipt("good"), receipt("refused", { itemID: "NUT" }), issue]);
+  const input = { itemID: "WASHER", units: 1, wid: 3, reasonCode: 1 };
+  await outbox.addMany([receipt("good"), receipt("refused", { itemID: "NUT" })]);
+  await outbox.add({ key: "lost", operation: "issue", input });
   await run();
   world.onWrite = () => Promise.reject(connectionReset());
   await outbox.addMany([receipt("later"), receipt("last")]);

@@ -5,6 +5,7 @@ import { checkFaultTable, type Row } from "../support/fault-table.js";
 import * as faults from "../support/faults.js";
 import { useLoopTime } from "../support/loop-time.js";
 import { isCorrect, reportedEffect } from "../support/reported-effect.js";
+import { RULED_STATUSES } from "../support/ruled-statuses.js";
 import { RUN_ALL } from "../support/runs.js";
 import { connect, startServer, TRANSPORTS } from "../support/with-server.js";
 import { WRITES, type WriteCall } from "../support/writes.js";
@@ -124,6 +125,7 @@ const CASES: readonly Case[] = [
   }),
   faulty("501", faults.status(501), same("NotImplementedError"), { times: always }),
   faulty("408, once", faults.status(408), [UNKNOWN, OK]),
+  faulty("425", faults.status(425), same("ApiError")),
   faulty("429 without `Retry-After`, once", faults.rateLimited(), DONE, { row: "429, once" }),
   faulty("429 with `Retry-After`, once", faults.rateLimited("0.05"), DONE, { row: "429, once" }),
   faulty("429, always", faults.rateLimited(), same("RateLimitError"), { times: always }),
@@ -231,6 +233,11 @@ async function playAll(options: ClientOptions): Promise<Map<Case, PromiseSettled
   }
   return ends;
 }
+
+it.each(RULED_STATUSES)("the table has a row for status %d, which has a rule of its own", (status) => {
+  const names = CASES.map(({ name, row = name }) => row);
+  expect(names.filter((name) => name.split(/[, ]+/).includes(String(status)))).not.toEqual([]);
+});
 
 const rows: Row[] = [];
 

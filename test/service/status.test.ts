@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import {
   isLastingStatus,
@@ -23,9 +24,29 @@ const TABLE: readonly [string, (status: number) => boolean, readonly number[]][]
   ["a refusal of the credentials", refusesCredentials, [400, 401, 403]],
 ];
 
+const ALL = Array.from({ length: 500 }, (_, index) => 100 + index);
+
 describe("a status", () => {
   it.each(TABLE)("is %s", (_, decide, expected) => {
-    const all = Array.from({ length: 500 }, (_, index) => 100 + index);
-    expect(all.filter(decide)).toEqual(expected);
+    expect(ALL.filter(decide)).toEqual(expected);
+  });
+
+  it("has a row in the table at the head of the file, with a column for each question", () => {
+    const head = readFileSync(new URL("../../src/service/status.ts", import.meta.url), "utf8");
+    const lines = head.split("\n").map((line) => line.replace(/^ \*/, ""));
+    const titles = lines.findIndex((line) => line.includes("transient"));
+    const columns = ["transient", "may have", "passing", "lasting", "may refuse", "refusal of", "refuses credentials"];
+    const at = columns.map((title) => lines[titles]?.indexOf(title) ?? -1);
+    const rows = lines.slice(titles + 2, lines.indexOf("", titles)).map((line) => ({
+      name: line.slice(0, at[0]).trim(),
+      marks: at.map((start, index) => line.slice(start, at[index + 1]).trim() === "yes"),
+    }));
+    const rowOf = (status: number) =>
+      rows.find(({ name }) => name.split(", ").includes(String(status))) ??
+      rows.find(({ name }) => name === `other ${String(status)[0]}xx`);
+    for (const status of ALL) {
+      const expected = TABLE.map(([, decide]) => decide(status));
+      expect(rowOf(status)?.marks ?? columns.map(() => false), String(status)).toEqual(expected);
+    }
   });
 });

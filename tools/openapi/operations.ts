@@ -20,14 +20,15 @@ export interface Description {
   readonly scoped?: true;
 }
 
-type Example = keyof typeof EXAMPLES;
+/** At least one example: a description without any does not compile. */
+type Examples = readonly [keyof typeof EXAMPLES, ...(keyof typeof EXAMPLES)[]];
 
-const body = (schema: string, ...examples: readonly Example[]): JsonObject => ({
+const body = (schema: string, ...examples: Examples): JsonObject => ({
   required: true,
   content: jsonContent(ref(`schemas/${schema}`), examples),
 });
 
-const ok = (description: string, schema: string, ...examples: readonly Example[]): JsonObject => ({
+const ok = (description: string, schema: string, ...examples: Examples): JsonObject => ({
   description,
   content: jsonContent(ref(`schemas/${schema}`), examples),
 });
@@ -63,7 +64,7 @@ export const DESCRIPTIONS: readonly Description[] = [
         headers: pageHeaders,
         content: jsonContent(
           { oneOf: [ref("schemas/ItemPage"), ref("schemas/Item"), { type: "array", items: ref("schemas/Item") }] },
-          ["itemPage", "item", "items"] satisfies Example[],
+          ["itemPage", "item", "items"] satisfies Examples,
         ),
       },
       404: NOT_FOUND,
@@ -100,7 +101,7 @@ export const DESCRIPTIONS: readonly Description[] = [
         content: jsonContent({ oneOf: [ref("schemas/CreatedReference"), ref("schemas/CreatedItem")] }, [
           "createdReference",
           "createdItem",
-        ] satisfies Example[]),
+        ] satisfies Examples),
       },
       400: errorResponse(
         "ShortID is missing, an item with it exists, or a field failed validation.",
