@@ -14,8 +14,8 @@ import {
   readWatchOptions,
   type WatchOptions,
 } from "./options.js";
-import { createMirrorReport, droppedReport, type ListReport, type MirrorReport } from "./report.js";
-import { type RunEnd, runLists } from "./sync/run.js";
+import { createMirrorReport, type MirrorReport } from "./report.js";
+import { runLists } from "./sync/run.js";
 import { ListSync } from "./sync/sync-list.js";
 import { findAbandonedLists, type MirrorList, type MirrorResource, mirrorListsOf, RESOURCES } from "./tables.js";
 
@@ -148,10 +148,7 @@ export class Mirror {
       const copy = await Copy.begin(database, accountOf(client), { lists: this.#lists, history });
       const lists = this.#syncsOf(copy, options);
       const abandoned = findAbandonedLists(copy.lists, this.#options.warehouses);
-      const { dropped, failure }: RunEnd = await runLists(copy, lists, abandoned, options.signal);
-      if (failure) throw failure.error;
-      const reports: ListReport[] = dropped.map(droppedReport);
-      for (const list of lists) reports.push(await list.report());
+      const reports = await runLists(copy, lists, abandoned, options.signal);
       return createMirrorReport(reports, monotonicNowMs() - startedAtMs);
     } catch (error) {
       // A commit that had begun when the signal aborted may have been stored.

@@ -59,7 +59,7 @@ export interface ListReport extends MirrorResourceReport {
 const NOTHING = { records: 0, added: 0, changed: 0, removed: 0, pages: 0, requests: 0, durationMs: 0 };
 
 /** The report of a list that is not mirrored any more. */
-export const droppedReport = ({ list, removed }: { list: MirrorList; removed: number }): ListReport => ({
+export const droppedReport = (list: MirrorList, removed: number): ListReport => ({
   ...NOTHING,
   list,
   removed,

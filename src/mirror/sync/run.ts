@@ -1,20 +1,14 @@
 import { AuthenticationError, ClientClosedError } from "../../client/index.js";
 import { ConfigurationError, StorageError } from "../../shared/errors/index.js";
 import type { Copy } from "../copy/copy.js";
+import { droppedReport, type ListReport } from "../report.js";
 import type { MirrorList } from "../tables.js";
 import { CallbackFailure, type ListSync } from "./sync-list.js";
 
-/** The end of a run that has read its lists as far as possible. */
-export interface RunEnd {
-  /** Records that were removed with lists that are not mirrored any more. */
-  dropped: { list: MirrorList; removed: number }[];
-  /** The first failure. */
-  failure: { error: unknown } | undefined;
-}
-
 /**
- * Brings lists up to date, see sync-list.ts. If one list fails, the others are still read. The run ends at once if all
- * lists would fail: the run is aborted, a callback or the database has failed, or the credentials are refused.
+ * Brings lists up to date, see sync-list.ts, and returns their reports. If one list fails, the others are still read,
+ * then the first error is thrown. The run ends at once if all lists would fail: the run is aborted, a callback or the
+ * database has failed, or the credentials are refused.
  *
  * @param abandoned The lists that are not mirrored any more. Their records are removed.
  */
@@ -23,7 +17,7 @@ export async function runLists(
   lists: readonly ListSync[],
   abandoned: readonly MirrorList[],
   signal: AbortSignal | undefined,
-): Promise<RunEnd> {
+): Promise<ListReport[]> {
   const failed = new Map<ListSync, unknown>();
   const attempt = async (list: ListSync, step: (list: ListSync) => Promise<void>) => {
     if (failed.has(list)) return;
@@ -35,9 +29,9 @@ export async function runLists(
       await list.fail(error);
     }
   };
-  const dropped: RunEnd["dropped"] = [];
+  const reports: ListReport[] = [];
   try {
-    for (const list of abandoned) dropped.push({ list, removed: await copy.drop(list) });
+    for (const list of abandoned) reports.push(droppedReport(list, await copy.drop(list)));
     for (const list of lists) await attempt(list, (one) => one.readChanges());
     for (const list of lists) await attempt(list, (one) => one.makeFullPassIfNeeded());
     await copy.expireChanges();
@@ -48,7 +42,9 @@ export async function runLists(
     throw error;
   }
   const [error] = failed.values();
-  return { dropped, failure: failed.size === 0 ? undefined : { error } };
+  if (failed.size > 0) throw error;
+  for (const list of lists) reports.push(await list.report());
+  return reports;
 }
 
 const isRefusedForAll = (error: unknown) => AuthenticationError.is(error) || ClientClosedError.is(error);
