@@ -97,15 +97,13 @@ export interface MirrorList {
   wID: number | null;
 }
 
-const PER_WAREHOUSE_RESOURCE = "warehouseStockLevels";
-
 /** `lots`, or `warehouseStockLevels/3`. */
 export const listName = ({ resource, wID }: MirrorList): string => (wID === null ? resource : `${resource}/${wID}`);
 
 /** The lists of these resources, in the order in which they are read. */
 export const mirrorListsOf = (resources: readonly MirrorResource[], warehouses: readonly number[]): MirrorList[] =>
   RESOURCES.filter((resource) => resources.includes(resource)).flatMap((resource): MirrorList[] =>
-    resource === PER_WAREHOUSE_RESOURCE ? warehouses.map((wID) => ({ resource, wID })) : [{ resource, wID: null }],
+    resource === "warehouseStockLevels" ? warehouses.map((wID) => ({ resource, wID })) : [{ resource, wID: null }],
   );
 
 /**

@@ -4,7 +4,7 @@ import { ConfigurationError, InputValidationError } from "../../shared/errors/in
 import type { SqlRow, SqlValue } from "../../storage/database.js";
 import type { MirrorRecord, MirrorResource, Table } from "../tables.js";
 import { type CopyDatabase, type CopyRow, readCopyRow } from "./database.js";
-import { decodeExtraFields, encodeExtraFields } from "./row-codec.js";
+import { decodeExtraFields, stringifyExactly } from "./row-codec.js";
 import { CHANGES_COLUMNS, insertSql, type Statement } from "./sql.js";
 
 /*
@@ -123,7 +123,7 @@ export function recordChanges(
   seq: number,
 ): Statement {
   const at = new Date().toISOString();
-  const json = (fields: object | null) => fields && encodeExtraFields(fields);
+  const json = (fields: object | null) => fields && stringifyExactly(fields);
   const rows = changes.map(({ key, type, before, after }, index): SqlValue[] => [
     ...[seq + 1 + index, at, resource, String(key), type],
     ...[json(before), json(after)],

@@ -69,7 +69,10 @@ export class Copy {
       await copy.#commit([copy.#update({ service: id, address, client_id: clientId })]);
     }
     await copy.#switchHistory(history);
-    await copy.#addRows(lists.filter((list) => !copy.#states.has(listName(list))));
+    const added = lists.filter((list) => !copy.#states.has(listName(list)));
+    const rows = added.map((list): ListRow => ({ list, state: NEW_LIST_STATE }));
+    if (rows.length > 0) await copy.#commit(rows.flatMap((known) => saveListRow(known, database)));
+    for (const known of rows) copy.#states.set(listName(known.list), known);
     // An earlier run may have been killed before it created the indexes.
     for (const resource of RESOURCES) if (copy.#isComplete(resource)) await database.createIndexes(resource);
     return copy;
@@ -121,7 +124,7 @@ export class Copy {
     }
     if (upsert.length === 0) return written;
     const { dialect } = this.#database;
-    const codec = codecOf(resource);
+    const codec = new RowCodec(table);
     const rows = upsert.map((record) => codec.encode(record));
     const columns = Object.keys(tableColumnsOf(table));
     await this.#commit([{ ...upsertSql(dialect, table), rows, columns }], list, changes);
@@ -186,13 +189,6 @@ WHERE ${field} > $1${warehouseCondition(list)} ORDER BY ${field} LIMIT ${NUMBERS
 
   #isComplete(resource: MirrorResource): boolean {
     return [...this.#states.values()].some(({ list, state }) => list.resource === resource && state.asOf !== null);
-  }
-
-  async #addRows(lists: readonly MirrorList[]): Promise<void> {
-    if (lists.length === 0) return;
-    const rows = lists.map((list): ListRow => ({ list, state: NEW_LIST_STATE }));
-    await this.#commit(rows.flatMap((row) => saveListRow(row, this.#database)));
-    for (const row of rows) this.#states.set(listName(row.list), row);
   }
 
   /**
@@ -265,7 +261,7 @@ WHERE ${field} > $1${warehouseCondition(list)} ORDER BY ${field} LIMIT ${NUMBERS
     const sql = `SELECT ${names.join(", ")} FROM ${dialect.nameOf(table.name)}
 WHERE "${field}" IN ${dialect.numbersOf("$1")}${warehouseCondition(list)}`;
     const rows = await query(sql, [JSON.stringify(numbers)]);
-    const codec = codecOf(list.resource);
+    const codec = new RowCodec(table);
     return new Map(rows.map((row) => [Number(row[field]), codec.decode(row)]));
   }
 
@@ -284,14 +280,6 @@ WHERE "${field}" IN ${dialect.numbersOf("$1")}${warehouseCondition(list)}`;
     await this.#database.commit(this.#row.version, [...statements, ...history]);
     this.#row = { ...this.#row, version: this.#row.version + 1, seq };
   }
-}
-
-const codecs = new Map<MirrorResource, RowCodec>();
-
-function codecOf(resource: MirrorResource): RowCodec {
-  const codec = codecs.get(resource) ?? new RowCodec(tableOf(resource));
-  codecs.set(resource, codec);
-  return codec;
 }
 
 /** Returns SQL that restricts a query to the rows of a list. */

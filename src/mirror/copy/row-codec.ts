@@ -13,18 +13,15 @@ const EMPTY_EXTRA = "{}";
  * fields whose values a database cannot return unchanged, such as a string with a NUL.
  */
 export class RowCodec {
-  /** Names of the columns, in the order of a row. `extra` is the last. */
-  readonly columns: readonly string[];
   readonly #key: readonly string[];
   readonly #types: ReadonlyMap<string, ColumnType>;
 
   constructor({ key, columns }: Table) {
     this.#key = key;
     this.#types = new Map(Object.entries(columns));
-    this.columns = [...this.#types.keys(), EXTRA_COLUMN];
   }
 
-  /** The values of the columns, in the order of `columns`. */
+  /** The values of the columns: one for each documented field, then `extra`. */
   encode(record: object): ColumnValue[] {
     // The service may add fields that the types of records do not have.
     const fields = record as Readonly<Record<string, unknown>>;
@@ -55,7 +52,7 @@ export class RowCodec {
       const type = this.#types.get(name);
       return type === undefined || toColumnValue(type, value) === undefined;
     });
-    return encodeExtraFields(Object.fromEntries(rest));
+    return stringifyExactly(Object.fromEntries(rest));
   }
 }
 
@@ -91,12 +88,6 @@ const NOT_STORABLE_PATTERN = /[\0\p{Surrogate}]|\\(?=u[\da-f]{4})/gu;
 
 const ESCAPED_PATTERN = /\\u([\da-f]{4})/g;
 
-/**
- * Returns the JSON of the column `extra`, which SQL can query. In strings and names, NUL becomes the six characters
- * `\u0000`, and an unpaired surrogate becomes an escape of the same form.
- */
-export const encodeExtraFields = (fields: object): string => stringifyExactly(fields);
-
 export function decodeExtraFields(extra: string): Record<string, unknown> {
   // JSON escapes the backslash of an escaped character.
   return extra.includes("\\\\u") ? JSON.parse(extra, unescapedWithin) : JSON.parse(extra);
@@ -115,11 +106,11 @@ function unescapedWithin(_: string, value: unknown): unknown {
 }
 
 /**
- * Returns JSON that keeps two values that `JSON.stringify` loses: negative zero, and the infinity that `JSON.parse`
- * reads from a number too large for a double. `JSON.parse` reads both values back. NUL and unpaired surrogates are
- * escaped.
+ * Returns the JSON of the column `extra`, which SQL can query. It keeps two values that `JSON.stringify` loses: negative
+ * zero, and the infinity that `JSON.parse` reads from a number too large for a double. `JSON.parse` reads both back. In
+ * strings and names, NUL becomes the six characters `\u0000`, and an unpaired surrogate an escape of the same form.
  */
-function stringifyExactly(value: unknown): string {
+export function stringifyExactly(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(escapeNotStorable(value));
   if (typeof value === "number") return stringifyNumberExactly(value);
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";

@@ -125,16 +125,11 @@ export async function readStatus(
     rows.some((row) => row.list.resource === list.resource && row.list.wID === list.wID);
   const missing = mirrored.filter((list) => !isKnown(list)).map((list) => ({ list, state: NEW_LIST_STATE }));
   const statuses: MirrorListStatus[] = [];
-  for (const row of [...rows, ...missing]) {
-    const records = database ? await countRecords(database, row.list) : 0;
-    statuses.push(listStatusOf(row, records, Date.now()));
+  for (const { list, state } of [...rows, ...missing]) {
+    const records = database ? await countRecords(database, list) : 0;
+    const { asOf, since: _, passAt: __, interrupted: ___, ...shown } = state;
+    const lagMs = asOf === null ? null : Math.max(0, Date.now() - asOf);
+    statuses.push({ list: list.resource, wID: list.wID, records, asOf, lagMs, ...shown });
   }
   return statuses;
-}
-
-/** The status of a list. */
-export function listStatusOf({ list, state }: ListRow, records: number, now: number): MirrorListStatus {
-  const { asOf, since: _, passAt: __, interrupted: ___, ...shown } = state;
-  const lagMs = asOf === null ? null : Math.max(0, now - asOf);
-  return { list: list.resource, wID: list.wID, records, asOf, lagMs, ...shown };
 }
