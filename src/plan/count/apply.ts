@@ -68,16 +68,13 @@ const READ_AGAIN_SHARE = 0.6;
 
 type CountApplyOptions = PlanApplyOptions & { outbox: Outbox };
 
-export const applyCountPlan = (content: CountPlanContent, options: CountApplyOptions): Promise<CountPlanReport> =>
-  new CountApplication(content, options).apply();
-
 interface LotReading {
   lots: readonly BookLot[];
   /** When the reading began, by the monotonic clock. */
   readAt: number;
 }
 
-class CountApplication {
+export class CountApplication {
   readonly #content: CountPlanContent;
   readonly #options: CountApplyOptions;
   readonly #writes: ReadonlyMap<CountChange, readonly OutboxEntryInput[]>;

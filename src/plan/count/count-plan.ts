@@ -7,7 +7,7 @@ import { checkMethodOptions, lazy } from "../../shared/schema.js";
 import { assertSameAccount } from "../../storage/service.js";
 import { Plan } from "../plan.js";
 import { applyOptionsShape, type PlanApplyOptions } from "../report.js";
-import { applyCountPlan, type CountPlanReport } from "./apply.js";
+import { CountApplication, type CountPlanReport } from "./apply.js";
 import type { BlockedGroup, CountChange, CountPlanContent, CountPlanCounts } from "./document.js";
 import { countPlanText } from "./text.js";
 
@@ -69,6 +69,6 @@ export class CountPlan extends Plan<CountPlanCounts, CountChange, BlockedGroup> 
     assertSameAccount(name, this.#content.service, accountOf(client));
     if (outbox.service) assertSameAccount(name, this.#content.service, outbox.service);
     signal?.throwIfAborted();
-    return applyCountPlan(this.#content, given);
+    return new CountApplication(this.#content, given).apply();
   }
 }

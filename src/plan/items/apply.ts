@@ -77,11 +77,6 @@ const MAX_LOST = 5;
 
 type ChangeState = "as-desired" | "due" | { stale: string };
 
-/** @throws an error that concerns all writes, such as a lost connection or a missing permission. */
-export function applyItemPlan(content: ItemPlanContent, options: PlanApplyOptions): Promise<ItemPlanReport> {
-  return new ItemPlanApplication(content, options).apply();
-}
-
 /** Returns how many requests it takes to apply a plan, if nobody else changes anything. */
 export function requestsForItemPlan({ changes, items, levelRequests, withStock }: ItemPlanContent): number {
   const readings = (["create", "update", "discontinue"] as const).map((operation) => {
@@ -107,7 +102,7 @@ const isTooOld = ({ readAt }: Pick<ItemReading, "readAt">) => monotonicNowMs() -
 
 class ReadingTooOld extends Error {}
 
-class ItemPlanApplication {
+export class ItemPlanApplication {
   readonly #content: ItemPlanContent;
   readonly #options: PlanApplyOptions;
   readonly #reader: BulkRequests;
@@ -131,6 +126,7 @@ class ItemPlanApplication {
     this.#reader = new BulkRequests({ ...options, counter: this.#report });
   }
 
+  /** @throws an error that concerns all writes, such as a lost connection or a missing permission. */
   async apply(): Promise<ItemPlanReport> {
     const startedAt = monotonicNowMs();
     for (const operation of ["create", "update", "discontinue"] as const) {

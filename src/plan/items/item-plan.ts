@@ -5,7 +5,7 @@ import { checkMethodOptions, lazy } from "../../shared/schema.js";
 import { assertSameAccount } from "../../storage/service.js";
 import { Plan } from "../plan.js";
 import { applyOptionsShape, type PlanApplyOptions } from "../report.js";
-import { applyItemPlan, type ItemPlanReport, requestsForItemPlan } from "./apply.js";
+import { ItemPlanApplication, type ItemPlanReport, requestsForItemPlan } from "./apply.js";
 import type { ItemChange, ItemPlanContent, ItemPlanCounts, ReportedItem } from "./document.js";
 import { itemPlanText } from "./text.js";
 
@@ -44,6 +44,6 @@ export class ItemPlan extends Plan<ItemPlanCounts, ItemChange, ReportedItem> {
     const given = checkMethodOptions("plan.apply", itemApplyOptionsSchema, options);
     assertSameAccount({ method: "plan.apply", noun: "plan" }, this.#content.service, accountOf(given.client));
     given.signal?.throwIfAborted();
-    return applyItemPlan(this.#content, given);
+    return new ItemPlanApplication(this.#content, given).apply();
   }
 }
