@@ -15,6 +15,3 @@ export function checkOf({ itemID, spot = "", serial = "" }: CountGroup): string 
     .digest();
   return Array.from(hash.subarray(0, LENGTH), (byte) => LETTERS.charAt(byte % LETTERS.length)).join("");
 }
-
-export const isSameCheck = (one: string, other: string): boolean =>
-  one.trim().toLowerCase() === other.trim().toLowerCase();

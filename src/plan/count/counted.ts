@@ -3,7 +3,7 @@ import { comparableSku, describeSkuSpaces, skuSchema } from "../../service/key.j
 import type { Issue } from "../../shared/errors/index.js";
 import { lazy, readInput, string, withCheck } from "../../shared/schema.js";
 import { readRows } from "../rows.js";
-import { checkOf, isSameCheck } from "./check.js";
+import { checkOf } from "./check.js";
 import { type BookLot, type CountGroup, describeGroup, isInGroup } from "./group.js";
 import { MistakableGroups } from "./mistakable.js";
 
@@ -58,24 +58,18 @@ interface CountedSource {
   sheetOf: (index: number) => number;
 }
 
-interface CountedRows {
-  rows: CountedGroup[];
-  /** Rows of groups that the snapshot does not have, each with a group of the snapshot that the row may have been. */
-  mistakable: ReadonlyMap<CountedGroup, CountGroup>;
-}
-
 /** Reads and checks all rows. Throws one `InputValidationError` that lists every wrong row. */
 export async function readCountedRows(
   counted: Iterable<unknown> | AsyncIterable<unknown>,
   { signal, known, sheetOf }: CountedSource,
-): Promise<CountedRows> {
+) {
   const rows: CountedGroup[] = [];
+  /** Rows of groups that the snapshot does not have, each with a group of the snapshot that the row may have been. */
   const mistakable = new Map<CountedGroup, CountGroup>();
   const unchecked: { row: CountedGroup; index: number }[] = [];
   const byItem = new Map<string, { row: CountedGroup; index: number }[]>();
-  const groupOfCheck = new Map(
-    known.map(({ shortID, spot, serial }) => withCheckOf({ itemID: shortID, spot, serial })),
-  );
+  const printed = known.map(({ shortID, spot, serial }) => ({ itemID: shortID, spot, serial }));
+  const groupOfCheck = new Map(printed.map((group) => [checkOf(group), group]));
   const read = (given: unknown, index: number, issues: Issue[]) => {
     const { check = "", ...group } = readInput("planCount", rowSchema, given, [index]);
     const row = { ...group, sheet: sheetOf(index) };
@@ -109,8 +103,6 @@ export async function readCountedRows(
 const describeMissingCheck = (other: CountGroup) =>
   `is missing, and a spreadsheet may have changed the row: the row may have been ${describeGroup(other)}, which is not counted. Write the letters of the printed sheet, or also count that group in the same sheet`;
 
-const withCheckOf = (group: Required<CountGroup>) => [checkOf(group), group] as const;
-
 const FIELDS = ["itemID", "spot", "serial"] as const;
 
 /** Describes a row whose letters do not fit, and the printed row; `undefined` if they fit, or if there are none. */
@@ -120,8 +112,9 @@ function describeRewritten(
   index: number,
   groupOfCheck: ReadonlyMap<string, Required<CountGroup>>,
 ): Issue | undefined {
-  if (check.trim() === "" || isSameCheck(check, checkOf(row))) return undefined;
-  const printed = groupOfCheck.get(check.trim().toLowerCase());
+  const letters = check.trim().toLowerCase();
+  if (letters === "" || letters === checkOf(row)) return undefined;
+  const printed = groupOfCheck.get(letters);
   if (!printed) {
     const message = `"${check}" are not the letters of ${describeGroup(row)}. Write the row as it is in the printed sheet`;
     return { path: [index, "check"], message };

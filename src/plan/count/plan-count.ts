@@ -124,13 +124,10 @@ export async function planCount(options: PlanCountOptions): Promise<CountPlan> {
   return plan;
 }
 
-/** Sheets, and the sheet of each row, by the index of the row. */
-export type SheetsOfRows = Sheets & { sheetOf: (index: number) => number };
-
 /** Like `planCount`, for several sheets, one after the other in `counted`. Also returns the lots that were read. */
 export async function planCountOfSheets(
   options: PlanCountOptions,
-  sheets: SheetsOfRows,
+  sheets: Sheets,
 ): Promise<{ plan: CountPlan; lots: readonly BookLot[] }> {
   const given = checkMethodOptions("planCount", planCountOptionsSchema, options);
   const { client, counted, reasonCodes, newGroups = false, signal, onProgress } = given;
@@ -169,10 +166,12 @@ export async function planCountOfSheets(
   }
   blockItems(rows, corrections, reasons);
   const changes = rows.flatMap((row) => corrections.get(row) ?? []);
-  const blocked = rows.flatMap((row) => {
+  const blocked = rows.flatMap((row): BlockedGroup[] => {
     const reason = reasons.get(row);
+    if (reason === undefined) return [];
+    const { counted: units, sheet: _, ...group } = row;
     const present = lotsOfGroup(row, lots.get(comparableSku(row.itemID)));
-    return reason === undefined ? [] : [blockedGroup(row, present, reason)];
+    return [{ ...group, book: sumOf(present).toNumber(), counted: units, lots: present, reason }];
   });
   const notCounted = countNotCounted(snapshot.lots, rowsByItem);
   const counts = { ...countGroups(rows, changes, blocked), notCounted, missingRecNos };
@@ -299,15 +298,3 @@ async function readFacts(
   const levels = await readStockLevels(reader, [...items.values()], { wid });
   return { items, levels };
 }
-
-const blockedGroup = (
-  { counted, sheet: _, ...group }: CountedGroup,
-  lots: readonly BookLot[],
-  reason: string,
-): BlockedGroup => ({
-  ...group,
-  book: sumOf(lots).toNumber(),
-  counted,
-  lots,
-  reason,
-});

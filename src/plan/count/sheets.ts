@@ -8,24 +8,20 @@ export interface Sheets {
   names: readonly string[];
   /** Whether each sheet is a full count, so that all must agree. Otherwise each sheet counts a part. */
   isDouble: boolean;
-}
-
-/** The groups that were counted, each once. */
-export interface ComparedSheets {
-  rows: CountedGroup[];
-  /** Why some rows cannot be booked, by row. */
-  contradictions: ReadonlyMap<CountedGroup, string>;
+  /** The sheet of a row, by the index of the row. */
+  sheetOf: (index: number) => number;
 }
 
 /**
- * Compares the sheets of one count. If each sheet is a part of the count, no group may be in two sheets: it would be
+ * Compares the sheets of one count. Returns the groups that were counted, each once, and why some rows cannot be booked.
+ * If each sheet is a part of the count, no group may be in two sheets: it would be
  * unclear whether the two quantities must be added. In a double count, every sheet must have every group, with the same
  * quantity.
  */
-export function compareSheets(rows: readonly CountedGroup[], { names, isDouble }: Sheets): ComparedSheets {
-  if (names.length < 2) return { rows: [...rows], contradictions: new Map() };
-  const kept: CountedGroup[] = [];
+export function compareSheets(rows: readonly CountedGroup[], { names, isDouble }: Sheets) {
   const contradictions = new Map<CountedGroup, string>();
+  if (names.length < 2) return { rows, contradictions };
+  const kept: CountedGroup[] = [];
   const byItem = groupBy(rows, ({ itemID }) => comparableSku(itemID));
   for (const ofItem of byItem.values()) {
     for (const row of ofItem) {
