@@ -1,5 +1,5 @@
-import type { Paginator } from "../client/index.js";
-import { abortSignalSchema, functionSchemaOf, inventoryClientSchema } from "../shared/option.js";
+import type { InventoryClient, Paginator } from "../client/index.js";
+import { abortSignalSchema, functionSchema, inventoryClientSchema } from "../shared/option.js";
 import { callSafely } from "../shared/time/callback.js";
 
 /** The progress of reading a list. */
@@ -23,9 +23,9 @@ export async function* recordsWithProgress<T>(
   }
 }
 
-/** The options that `planItems`, `takeSnapshot` and `planCount` have in common. */
-export const readingOptions = () => ({
-  client: inventoryClientSchema(),
+/** The options that planning and applying have in common. */
+export const commonOptions = () => ({
+  client: inventoryClientSchema<InventoryClient>(),
   signal: abortSignalSchema().optional(),
-  onProgress: functionSchemaOf<(progress: ReadProgress) => void>().optional(),
+  onProgress: functionSchema().optional(),
 });

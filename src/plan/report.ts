@@ -1,5 +1,4 @@
 import { ConnectionError, type InventoryClient } from "../client/index.js";
-import { abortSignalSchema, functionSchemaOf, inventoryClientSchema } from "../shared/option.js";
 
 /** Options of `plan.apply`. */
 export interface PlanApplyOptions {
@@ -16,12 +15,6 @@ export interface PlanApplyOptions {
    */
   onProgress?: ((progress: { done: number; total: number }) => unknown) | undefined;
 }
-
-export const applyOptionsShape = () => ({
-  client: inventoryClientSchema<InventoryClient>(),
-  signal: abortSignalSchema().optional(),
-  onProgress: functionSchemaOf<NonNullable<PlanApplyOptions["onProgress"]>>().optional(),
-});
 
 /** Requests and time that applying a plan takes. */
 export interface PlanEstimate {

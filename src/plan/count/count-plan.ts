@@ -6,7 +6,8 @@ import { objectWithMethodsSchema } from "../../shared/option.js";
 import { checkMethodOptions, lazy } from "../../shared/schema.js";
 import { assertSameAccount } from "../../storage/service.js";
 import { Plan } from "../plan.js";
-import { applyOptionsShape, type PlanApplyOptions } from "../report.js";
+import { commonOptions } from "../reader.js";
+import type { PlanApplyOptions } from "../report.js";
 import { CountApplication, type CountPlanReport } from "./apply.js";
 import type { BlockedGroup, CountChange, CountPlanContent, CountPlanCounts } from "./document.js";
 import { countPlanText } from "./text.js";
@@ -19,7 +20,7 @@ export interface CountPlanApplyOptions extends PlanApplyOptions {
 
 const countApplyOptionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
-    ...applyOptionsShape(),
+    ...commonOptions(),
     outbox: objectWithMethodsSchema<Outbox>(["whileSender"], "must be an Outbox"),
   }),
 );

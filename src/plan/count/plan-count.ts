@@ -9,7 +9,7 @@ import { checkMethodOptions, integer, lazy } from "../../shared/schema.js";
 import { assertSameAccount } from "../../storage/service.js";
 import { newPlanHead } from "../document.js";
 import { countListedItems, readItems } from "../read-items.js";
-import { type ReadProgress, readingOptions } from "../reader.js";
+import { commonOptions, type ReadProgress } from "../reader.js";
 import { readStockLevels } from "../stock-levels.js";
 import { correctGroup, type DifferingGroup, misspellings } from "./correct-group.js";
 import { CountPlan } from "./count-plan.js";
@@ -65,7 +65,7 @@ export interface PlanCountOptions {
 
 const planCountOptionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
-    ...readingOptions(),
+    ...commonOptions(),
     // The objects themselves are checked later: a copy would lack the iterator.
     snapshot: valueThat((snapshot) => snapshot !== undefined, "is required"),
     counted: z.unknown(),

@@ -9,7 +9,7 @@ import { checkMethodOptions, integer, lazy } from "../../shared/schema.js";
 import type { ServiceAccount } from "../../storage/service.js";
 import { deepFreeze, parseDocument, withDigest } from "../document.js";
 import { countListedItems, readItems } from "../read-items.js";
-import { type ReadProgress, readingOptions, recordsWithProgress } from "../reader.js";
+import { commonOptions, type ReadProgress, recordsWithProgress } from "../reader.js";
 import { type BookLot, bookLotOf } from "./group.js";
 
 /** Options of {@link takeSnapshot}. */
@@ -60,7 +60,7 @@ export interface CountSnapshot {
 
 const snapshotOptionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
-    ...readingOptions(),
+    ...commonOptions(),
     wid: integer(),
   }),
 );

@@ -4,12 +4,13 @@ import type { InventoryClient } from "../../client/index.js";
 import { checkMethodOptions, lazy } from "../../shared/schema.js";
 import { assertSameAccount } from "../../storage/service.js";
 import { Plan } from "../plan.js";
-import { applyOptionsShape, type PlanApplyOptions } from "../report.js";
+import { commonOptions } from "../reader.js";
+import type { PlanApplyOptions } from "../report.js";
 import { ItemPlanApplication, type ItemPlanReport, requestsForItemPlan } from "./apply.js";
 import type { ItemChange, ItemPlanContent, ItemPlanCounts, ReportedItem } from "./document.js";
 import { itemPlanText } from "./text.js";
 
-const itemApplyOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject(applyOptionsShape()));
+const itemApplyOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject(commonOptions()));
 
 /**
  * The writes that bring the catalog to the desired state. Created by `planItems` or `readPlan`. `JSON.stringify(plan)`

@@ -10,7 +10,7 @@ import { functionSchemaOf } from "../../shared/option.js";
 import { checkMethodOptions, lazy, string } from "../../shared/schema.js";
 import { nearestNameHint } from "../../shared/unknown-name.js";
 import { newPlanHead } from "../document.js";
-import { type ReadProgress, readingOptions, recordsWithProgress } from "../reader.js";
+import { commonOptions, type ReadProgress, recordsWithProgress } from "../reader.js";
 import { describeQuantities, readStockLevels } from "../stock-levels.js";
 import { Comparison, type StoredForm, storedFormSchema } from "./compare.js";
 import { type DesiredItem, type DesiredItems, readDesiredItems } from "./desired.js";
@@ -73,7 +73,7 @@ export interface PlanItemsOptions {
 
 const planItemsOptionsSchema = lazy(() =>
   z.strictObject({
-    ...readingOptions(),
+    ...commonOptions(),
     // The object itself is read later: a copy would lack the iterator.
     desired: z.unknown(),
     fields: z.array(string()).optional(),
