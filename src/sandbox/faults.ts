@@ -208,7 +208,7 @@ export class FaultRules {
   }
 }
 
-function wildcardToRegExp(path: string): RegExp {
+export function wildcardToRegExp(path: string): RegExp {
   const literal = path.split("*").map((part) => part.replace(/[\\^$.|?+()[\]{}]/g, "\\$&"));
   return new RegExp(`^${literal.join(".*")}$`);
 }

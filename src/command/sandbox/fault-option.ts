@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from "commander";
+import { wildcardToRegExp } from "../../sandbox/faults.js";
 import { createSandbox, type FaultRule } from "../../sandbox/index.js";
 import { documentedPaths } from "../../service/operations.js";
 import { messageOf } from "../../shared/unknown.js";
@@ -40,8 +41,7 @@ export function faultOption(text: string, earlier: readonly FaultRule[] = []): F
 
 /** A path that fits no endpoint is most likely misspelt: such a rule would never apply. */
 function assertCanMatch(path: string): void {
-  const literal = path.split("*").map((part) => part.replace(/[\\^$.|?+()[\]{}]/g, "\\$&"));
-  const rule = new RegExp(`^${literal.join(".*")}$`);
+  const rule = wildcardToRegExp(path);
   const known = documentedPaths();
   const endpoint = (pattern: string) =>
     new RegExp(`^${pattern.replace("{wid}", "[\\d*]+").replace(/\{\w+\}/, "[^/]+")}$`);
