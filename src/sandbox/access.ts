@@ -22,11 +22,12 @@ export interface CallerIdentity {
 
 /** Authentication, permissions and the rate limit. */
 export class AccessControl {
-  readonly #window: RateLimitWindow | undefined;
+  /** `undefined` without a limit. */
+  readonly window: RateLimitWindow | undefined;
   readonly #tokens = new Map<string, { readonly client: SandboxClient; readonly expiresAt: number }>();
 
   constructor(private readonly settings: SandboxSettings) {
-    this.#window = settings.rateLimit ? new RateLimitWindow(settings.rateLimit) : undefined;
+    this.window = settings.rateLimit ? new RateLimitWindow(settings.rateLimit) : undefined;
   }
 
   identifyCaller(request: SandboxRequest, path: string, now: number): CallerIdentity {
@@ -37,16 +38,6 @@ export class AccessControl {
     const byAddress = this.settings.rateLimit && this.settings.rateLimit.per === "address";
     const rateKey = client && !byAddress ? client.clientId : `address ${request.address}`;
     return { client, isAuthenticated: issued !== undefined && now < issued.expiresAt, rateKey };
-  }
-
-  /** Counts the request; returns a 429 if it exceeds the limit. */
-  countRequest({ rateKey }: CallerIdentity, now: number): SandboxResponse | undefined {
-    return this.#window?.admit(rateKey, now);
-  }
-
-  /** Requests that the caller has left before the next 429; null without a limit. */
-  remaining({ rateKey }: CallerIdentity, now: number): number | null {
-    return this.#window?.remaining(rateKey, now) ?? null;
   }
 
   /** A new token, or undefined for wrong credentials. Earlier tokens stay valid. */
@@ -117,6 +108,7 @@ class RateLimitWindow {
     return isOver ? this.#refusal(times, now) : undefined;
   }
 
+  /** Requests that are left before the next 429. */
   remaining(key: string, now: number): number {
     return Math.max(0, this.options.requests - this.#timesInWindow(key, now).length);
   }

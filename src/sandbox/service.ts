@@ -76,9 +76,9 @@ export class SandboxService {
     const { access, state, faults } = this.current;
     const now = this.now();
     const identity = access.identifyCaller(request, path ?? "", now);
-    const limited = access.countRequest(identity, now);
+    const limited = access.window?.admit(identity.rateKey, now);
     logged.clientId = identity.client?.clientId;
-    logged.remaining = access.remaining(identity, now);
+    logged.remaining = access.window?.remaining(identity.rateKey, now) ?? null;
     if (limited) return withDateHeader(limited, now);
 
     const serve = () => dispatchRequest({ request, path, query, identity, access, state, settings, now });
