@@ -7,7 +7,6 @@ import { CommandError, durationOption, EXIT, failureOrInterruption, integerOptio
 import { readInputFile } from "./files.js";
 import { noteWaiting, tell } from "./terminal.js";
 
-/** The options that every command that connects to the service takes. */
 export interface ConnectionFlags {
   baseUrl?: string;
   serviceId?: string;
@@ -58,7 +57,6 @@ export const connectionWords = (flags: ConnectionFlags): string[] =>
     return [`${option.long}`, option.long === "--timeout" ? `${value}ms` : String(value)];
   });
 
-/** Where the service is, and the credentials for it. */
 export async function connectionOptions(flags: ConnectionFlags): Promise<ClientOptions> {
   const { allowInsecureHttp, rateLimit, timeout } = flags;
   return {

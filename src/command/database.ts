@@ -66,7 +66,6 @@ export function outboxStoreOf(what: string, file: string, use: OutboxUse): Outbo
   return new SqliteOutboxStore({ path: file }, { existing: use });
 }
 
-/** Does work with an outbox, and closes it. */
 export async function withOutbox<T>(options: OutboxOptions, work: (outbox: Outbox) => Promise<T>): Promise<T> {
   const outbox = createOutbox(options);
   outbox.onWait = (what, waitMs) =>

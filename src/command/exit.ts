@@ -3,7 +3,6 @@ import { ConfigurationError, InputValidationError, StocklotError } from "../shar
 import { redact } from "../shared/errors/redact.js";
 import { printable } from "./terminal.js";
 
-/** Exit codes, as shells expect them. */
 export const EXIT = {
   success: 0,
   /** The command ran, and something failed, or needs a person's attention. */

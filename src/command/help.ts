@@ -38,7 +38,6 @@ export function arrangeHelp(command: Command): void {
   command.usage(wrapped(words.join(" "), start.length, HELP_WIDTH));
 }
 
-/** Returns the name of a command together with the names of the commands above it. */
 const fullNameOf = (command: Command): string =>
   command.parent?.parent ? `${fullNameOf(command.parent)} ${command.name()}` : command.name();
 

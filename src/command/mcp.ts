@@ -126,7 +126,6 @@ const planWriter = (folder: string) => async (json: string) => {
   return file;
 };
 
-/** Commands for a person. */
 export const adviceFor = (outbox: string | undefined, flags: ConnectionFlags): ServerParts["advice"] => ({
   show: (key) => outboxCommandLine("show", outbox ?? "", key),
   resolve: (key, decision) => outboxCommandLine("resolve", outbox ?? "", key, decision),

@@ -17,7 +17,6 @@ import { planCommand } from "./plan/plan-items.js";
 import { sandboxCommand } from "./sandbox/command.js";
 import { hideExperimentalWarnings, tell } from "./terminal.js";
 
-/** Runs `stocklot` with these arguments and returns the exit code. */
 export async function run(args: readonly string[]): Promise<number> {
   hideExperimentalWarnings();
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {

@@ -5,7 +5,6 @@ import { escapeControlCharacters, withoutControlCharacters } from "../shared/unk
 const STYLES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, magenta: 35 };
 export type Style = keyof typeof STYLES;
 
-/** The styles of {@link painter}. */
 const STYLE_PATTERN = `\\u001b\\[(?:0|${Object.values(STYLES).join("|")})m`;
 
 type TerminalStream = Writable & { isTTY?: boolean; columns?: number };
@@ -52,7 +51,6 @@ export function tell(text: string): void {
   process.stderr.write(`${fitting(harmless(text, process.stderr.isTTY), process.stderr)}\n`);
 }
 
-/** Between two columns. */
 const GAP = "  ";
 
 /** A column is not made narrower than this, nor one of numbers or dates at all. */
@@ -126,7 +124,6 @@ export function wrapped(text: string, indent: number, width = terminalWidth(proc
   return wrappedLines(text, Math.max(20, width - indent)).join(`\n${" ".repeat(indent)}`);
 }
 
-/** Prints one line of data. */
 export const printable = (value: unknown): string => withoutControlCharacters(String(value ?? ""));
 
 /** A command to paste, behind its indent: a line break in it would end it. */

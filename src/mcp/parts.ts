@@ -3,7 +3,6 @@ import type { MirrorCopy } from "../mirror/index.js";
 import type { SingleWrites } from "../outbox/for-rooms.js";
 import type { Outbox } from "../outbox/index.js";
 
-/** The writes that an assistant may book. */
 export const BOOKINGS = ["receive", "move", "issue"] as const;
 export type Booking = (typeof BOOKINGS)[number];
 

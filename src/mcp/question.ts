@@ -140,7 +140,6 @@ async function textOf(
   return lines.join("\n");
 }
 
-/** Returns by how much a write changes the stock, by warehouse. */
 function stockChangesOf({ operation, input }: WantedWrite): Map<number, number> {
   const { wid, units } = input;
   const changes = new Map([[wid, operation === "receive" ? units : -units]]);

@@ -30,7 +30,6 @@ export interface ToolCall {
   signal: AbortSignal;
 }
 
-/** A result: an object, or a question to a person. */
 type Result = Record<string, unknown> | InputRequiredResult;
 
 interface Tool<Input> {

@@ -46,7 +46,6 @@ export function shownEntry(entry: OutboxEntry, { advice }: ServerParts) {
   return { ...rest, ...times, next: NEXT_STEPS[entry.state](entry, advice) };
 }
 
-/** Whether a person has refused the write. */
 export const isRefusedByPerson = ({ error }: OutboxEntry) => fieldOf(error, "name") === "Refused";
 
 const annotations = { ...READ_ONLY, openWorldHint: false };

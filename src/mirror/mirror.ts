@@ -25,7 +25,6 @@ const DEFAULT_FULL_PASS_INTERVAL_MS = 23 * 60 * MINUTE_MS;
 const DEFAULT_OVERLAP_MS = 10 * MINUTE_MS;
 const DEFAULT_MAX_REMOVED_SHARE = 0.2;
 
-/** The resources that are mirrored by default. */
 const DEFAULT_RESOURCES: readonly MirrorResource[] = ["items", "lots", "stockLevels"];
 
 /**

@@ -30,7 +30,6 @@ import {
  * the time of its query.
  */
 
-/** How many records one query returns at most. */
 const ROWS_PER_QUERY = 1_000;
 
 /** Selects items. An item must match all fields that are given. */

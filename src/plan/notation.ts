@@ -266,7 +266,6 @@ interface Indexed<T> {
   reading: TextReading;
 }
 
-/** How many texts in another notation are returned at most. */
 const MAX_ALIKE = 50;
 
 /** An index of texts that finds the other notations of a text. */
@@ -281,7 +280,6 @@ export class Notations<T> {
   /** `isCutFile`: whether the file has lost the last digits of its long numbers, see {@link areCut}. */
   constructor(readonly isCutFile = false) {}
 
-  /** Adds a text, and the thing that it names. */
   add(text: string, named: T): void {
     const reading = readNotation(text, this.isCutFile);
     const indexed = { text, named, reading };

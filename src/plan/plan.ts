@@ -12,7 +12,6 @@ const textOptionsSchema = /* @__PURE__ */ lazy(() => z.strictObject({ limit: int
 
 /** The parts of a plan that depend on its kind. */
 interface PlanParts {
-  /** How many requests it takes to apply the plan. */
   requests: number;
   textOf(limit: number): string;
   /** The client that made the plan; `undefined` if the plan was read. */

@@ -23,7 +23,6 @@ export async function* recordsWithProgress<T>(
   }
 }
 
-/** The options that planning and applying have in common. */
 export const commonOptions = () => ({
   client: inventoryClientSchema<InventoryClient>(),
   signal: abortSignalSchema().optional(),

@@ -16,11 +16,9 @@ export interface CallerIdentity {
   readonly client: SandboxClient | undefined;
   /** Whether the token is valid. */
   readonly isAuthenticated: boolean;
-  /** Key of the counter in the rate limit. */
   readonly rateKey: string;
 }
 
-/** Authentication, permissions and the rate limit. */
 export class AccessControl {
   /** `undefined` without a limit. */
   readonly window: RateLimitWindow | undefined;
@@ -53,7 +51,6 @@ export class AccessControl {
     return token;
   }
 
-  /** Makes every token issued so far invalid. */
   revokeTokens(): void {
     this.#tokens.clear();
   }
@@ -94,7 +91,6 @@ const CLOCK_RESOLUTION_MS = 1e-3;
 
 /** Counts requests per client or address, in a sliding or a fixed window. */
 class RateLimitWindow {
-  /** When the requests of each key were counted. */
   readonly #times = new Map<string, number[]>();
 
   constructor(private readonly options: SandboxRateLimitSettings) {}

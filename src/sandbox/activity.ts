@@ -54,7 +54,6 @@ const CLIENT_SECRET_FIELD = "client_secret";
 /** Called for each request, once its response is known. */
 type RequestListener = (request: LoggedRequest) => void;
 
-/** The listeners of `onRequest`. */
 export class RequestListeners {
   readonly #listeners = new Set<RequestListener>();
   readonly #failed = new WeakSet<RequestListener>();

@@ -107,7 +107,6 @@ function decodePathParam(text: string): string {
   }
 }
 
-/** POST /Token: exchanges client credentials for an access token. */
 function handleTokenRequest({ access, settings, now }: ServiceContext, form: URLSearchParams): SandboxResponse {
   if (form.get("grant_type") !== "client_credentials") throw badRequestError("grant_type must be client_credentials.");
   const clientId = form.get("client_id");

@@ -96,7 +96,6 @@ const isFaultName = (name: unknown): name is FaultName => typeof name === "strin
 /** Whether a value is a plain object, also one of another realm: Jest runs each test file in a realm of its own. */
 const isRegExp = (value: unknown) => Object.prototype.toString.call(value) === "[object RegExp]";
 
-/** The allowed values of a fault rule, and the defaults. */
 export const faultRuleSchema = lazy(() =>
   z.strictObject({
     method: z
@@ -160,7 +159,6 @@ function areValidHeaders(headers: Readonly<Record<string, string>>): boolean {
   }
 }
 
-/** A rule with all its defaults. */
 type CompleteFaultRule = z.output<ReturnType<typeof faultRuleSchema>>;
 type CompleteFault = CompleteFaultRule["fault"];
 
@@ -169,7 +167,6 @@ export function completeFaultRule(rule: unknown): CompleteFaultRule {
   return faultRuleSchema().parse(checkConfiguration("addFault", faultRuleSchema(), rule ?? null));
 }
 
-/** The active rules, with their counters. */
 export class FaultRules {
   #rules: { rule: CompleteFaultRule; path: RegExp | undefined; matched: number; applied: number }[] = [];
   #random: RandomGenerator;
@@ -191,7 +188,6 @@ export class FaultRules {
     this.#random = createRandomGenerator(this.#seed);
   }
 
-  /** The fault to apply to this request, if any. */
   takeFaultFor(request: { readonly method: string; readonly path: string }): CompleteFault | undefined {
     for (const active of this.#rules) {
       const { rule, path } = active;

@@ -9,7 +9,6 @@ import { ItemCatalog } from "./store/item-catalog.js";
 import { FIRST_REC_NO, LotStore, type SetOrderQuantities, type StoredLot, toStoredLot } from "./store/stock.js";
 import { formatIsoTime } from "./values.js";
 
-/** Items, lots and stock. */
 export interface SandboxState {
   readonly catalog: ItemCatalog;
   readonly lots: LotStore;
@@ -82,7 +81,6 @@ function completeUserItems(given: readonly SandboxItem[], now: number): Item[] {
   return items;
 }
 
-/** Items that only the caller's lots name. */
 function collectItemsNamedByLots(lots: readonly SandboxLot[], known: readonly SandboxItem[]): SandboxItem[] {
   const skus = new Set(known.map(({ shortID }) => shortID));
   const named: SandboxItem[] = [];

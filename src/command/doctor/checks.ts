@@ -15,7 +15,6 @@ import { fieldOf } from "../../shared/unknown.js";
 import { plural } from "../terminal.js";
 import type { Probe, ReadPage } from "./probe.js";
 
-/** A finding of the doctor about one aspect of the service or the set-up. */
 export interface Finding {
   aspect: string;
   /**

@@ -110,7 +110,6 @@ async function exportRecords(name: keyof typeof EXPORTS, flags: ExportFlags): Pr
   });
 }
 
-/** Adds the SKU of its item to each stock level. */
 async function* addSku(levels: Pages, client: InventoryClient, signal: AbortSignal): AsyncGenerator<Page<object>> {
   // Reads the fields without their types, because responses may not be validated.
   const skus = new Map<unknown, unknown>();

@@ -14,7 +14,6 @@ export interface RecordFormat {
 /** Values that are quoted in any case. Readers take a single CR or LF as the end of a record, and trim values that are not quoted. */
 const QUOTED_CELLS = /[\r\n]|^\s|\s$/;
 
-/** How a CSV file is written. */
 export interface CsvOptions {
   /** Between two cells. */
   delimiter?: string | undefined;

@@ -41,7 +41,6 @@ export interface Begun {
   completeSince?: number;
 }
 
-/** The lines of a file, compared with the outbox. */
 interface Compared {
   added: ImportedLine[];
   changed: { imported: ImportedLine; state: OutboxState }[];
@@ -118,7 +117,6 @@ async function compare(outbox: Outbox, settings: ImportSettings, lines: readonly
   return compared;
 }
 
-/** Entries of the delivery whose lines the file no longer has. */
 async function missingIn(lines: readonly ImportedLine[], outbox: Outbox, { deliveryName }: ImportSettings) {
   const missing: Compared["missing"] = [];
   if (deliveryName === undefined) return missing;

@@ -71,7 +71,6 @@ export function importCommand(): Command {
   );
 }
 
-/** The argument for standard input, instead of a file. */
 const STANDARD_INPUT = "-";
 
 async function importRows(path: string, flags: ImportFlags): Promise<void> {

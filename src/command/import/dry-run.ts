@@ -11,7 +11,6 @@ import { MAX_LISTED } from "../read-rows/columns.js";
 import { plural, print, printable, printJson, table, wrapped } from "../terminal.js";
 import type { ImportedLine, ImportSettings } from "./lines.js";
 
-/** How many lines are shown as they would be booked. */
 const SHOWN_LINES = 10;
 
 /** Shows what an import would book. Sends no write, and stores nothing. `client`: undefined if no service is configured. */

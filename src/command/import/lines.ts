@@ -38,7 +38,6 @@ export interface ImportSettings extends RowSource {
   outboxFile: string;
 }
 
-/** A line as an entry of the outbox. */
 export interface ImportedLine {
   line: number;
   entry: OutboxEntryInput;
@@ -105,7 +104,6 @@ function describeIssueOfCell({ path, message }: Issue, input: object, settings: 
 }
 
 interface Validation {
-  /** The valid lines. */
   lines: ImportedLine[];
   count: number;
   invalid: number;

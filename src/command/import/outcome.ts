@@ -8,7 +8,6 @@ import { dateTime, plural, print, printJson, wrapped } from "../terminal.js";
 import type { Begun, States } from "./begin.js";
 import type { ImportedLine, ImportSettings } from "./lines.js";
 
-/** The outcome of the lines of a file. */
 export interface Outcome {
   states: States;
   /** The states of the entries that this run has sent or looked up. */

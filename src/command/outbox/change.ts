@@ -18,7 +18,6 @@ export interface OutboxFlags extends ConnectionFlags {
   json?: true;
 }
 
-/** The outbox and the entries that an action works with. */
 export interface Action {
   outbox: Outbox;
   /** The file or address of the outbox, for messages. */
@@ -29,7 +28,6 @@ export interface Action {
   signal: AbortSignal;
 }
 
-/** Records the decision of a person. */
 export async function resolveEntry({ outbox, file, words: [key = "", decision], flags }: Action): Promise<void> {
   if (decision !== "applied" && decision !== "not-applied")
     throw new CommandError(`the decision must be applied or not-applied, not ${printable(decision)}.`);
@@ -85,7 +83,6 @@ export async function findEntry(outbox: Outbox, file: string, key: string): Prom
   );
 }
 
-/** Sends what is pending, and shows the progress. */
 export function runWithProgress(
   outbox: Outbox,
   signal: AbortSignal,

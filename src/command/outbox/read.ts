@@ -47,7 +47,6 @@ export async function listEntries({ outbox, flags: { state, item, json } }: Acti
   if (reasons.length > 0) await print(["\nReasons:", ...reasons.map((reason) => `  ${wrapped(reason, 4)}`)].join("\n"));
 }
 
-/** Prints an entry with what a person needs to decide about it. */
 export async function showEntry({ outbox, file, words: [typed = ""], flags }: Action): Promise<void> {
   const stored = await findEntry(outbox, file, typed);
   const { key } = stored;
@@ -104,7 +103,6 @@ function evidenceOf(
   ];
 }
 
-/** Commands that are ready to paste. */
 function nextSteps({ key, state, input }: StoredEntry, file: string): string[] {
   const step = (label: string, action: string, ...words: string[]) =>
     `${label}:\n  ${outboxCommandLine(action, file, key, ...words)}`;

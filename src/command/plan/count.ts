@@ -13,7 +13,6 @@ import { plural, printJson, tell, withProgress } from "../terminal.js";
 import { type PlanningFlags, parseJsonFile, showPlan, withPlanning } from "./planned.js";
 import { countSheet, groupsToRecount, sheetGroups } from "./sheet.js";
 
-/** `stocklot count snapshot` and `stocklot count plan`. */
 export function countCommand(): Command {
   return new Command("count")
     .description("compare counted quantities with the lots of a warehouse")

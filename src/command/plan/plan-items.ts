@@ -20,7 +20,6 @@ interface PlanFlags extends PlanningFlags {
   ignoreStoredForms?: string;
 }
 
-/** `stocklot plan items` and `stocklot plan show`. */
 export function planCommand(): Command {
   return new Command("plan")
     .description("compare the catalog with a file, and show plans")

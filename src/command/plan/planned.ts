@@ -38,7 +38,6 @@ export const withPlanning = (command: Command, ...example: string[]): Command =>
     ...example,
   );
 
-/** The meaning of the rows of a file for a plan. */
 interface PlannedRows extends RowFields {
   /** The records that are read from the service, for messages. */
   noun: "items" | "lots";
@@ -46,7 +45,6 @@ interface PlannedRows extends RowFields {
   rowOf(fields: Record<string, unknown>, format: RowFormat): object | undefined;
 }
 
-/** The options with which a plan is computed. */
 type Planning = Required<Pick<PlanItemsOptions, "client" | "signal" | "onProgress">>;
 
 /** Where a row is. */
@@ -148,7 +146,6 @@ async function writePlan(plan: ItemPlan | CountPlan, out: string, flags: Plannin
 
 const LINE_STYLES: Readonly<Record<string, Style>> = { "+": "green", "~": "yellow", "-": "red", "!": "magenta" };
 
-/** Prints what `toText` of a plan has returned. */
 export async function printPlanText(text: string): Promise<void> {
   const paint = painter(process.stdout);
   for (const line of text.split("\n")) {

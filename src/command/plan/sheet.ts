@@ -9,7 +9,6 @@ type SheetGroup = Required<CountGroup> & { book: number };
 
 export type SheetItems = CountSnapshot["items"];
 
-/** The groups of lots, each once. */
 export function sheetGroups(lots: readonly BookLot[]): SheetGroup[] {
   const groups = groupBy(lots, ({ shortID, spot, serial }) => JSON.stringify([shortID, spot, serial]));
   return [...groups.values()].flatMap((group) =>

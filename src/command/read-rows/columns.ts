@@ -17,7 +17,6 @@ import {
 const DECIMALS = [".", ","] as const;
 export type Decimal = (typeof DECIMALS)[number];
 
-/** A file of rows, and what its columns mean. */
 export interface RowSource extends RowFile {
   /** Field by column, where they differ. */
   map: ReadonlyMap<string, string>;
@@ -31,7 +30,6 @@ export interface RowSource extends RowFile {
   keyColumn?: string | undefined;
 }
 
-/** The fields that rows may have, by name. */
 export interface RowFields {
   shape: Readonly<Record<string, z.ZodType>>;
   required: readonly string[];
@@ -44,7 +42,6 @@ export interface RowFlags extends Partial<Pick<RowSource, "map" | "ignore" | "se
   encoding?: Encoding;
 }
 
-/** Adds the options for the form of a CSV file. */
 export const withCsvForm = (command: Command): Command =>
   command
     .option(
@@ -54,7 +51,6 @@ export const withCsvForm = (command: Command): Command =>
     )
     .addOption(new Option("--decimal <sign>", "decimal sign of numbers (default: .)").choices(DECIMALS));
 
-/** Adds the options for the columns of a file. */
 export const withColumns = (command: Command): Command =>
   withCsvForm(
     command
@@ -62,7 +58,6 @@ export const withColumns = (command: Command): Command =>
       .option("--ignore <column>", "a column that is no field; may be repeated", ignoreOption),
   ).addOption(new Option("--encoding <name>", "encoding of the file (default: utf-8)").choices(ENCODINGS));
 
-/** A file with the options for its columns. */
 export function rowSource(path: string, bytes: Buffer, flags: RowFlags): RowSource {
   const { map = new Map(), ignore = [], set = new Map(), delimiter = ",", format = rowFormatOf(path) } = flags;
   const isSku = (column: string) => ["itemID", "shortID"].includes(map.get(column) ?? column);

@@ -11,7 +11,6 @@ import { textOfCell } from "./spreadsheet-text.js";
 export const ROW_FORMATS = ["csv", "ndjson"] as const;
 export type RowFormat = (typeof ROW_FORMATS)[number];
 
-/** A file of rows that was read, and how to understand it. */
 export interface RowFile {
   path: string;
   bytes: Buffer;
@@ -27,7 +26,6 @@ export interface Row {
   /** The line of the file on which it ends. */
   line: number;
   cells: Readonly<Record<string, unknown>>;
-  /** The problem of the form of the row. */
   problem?: string | undefined;
 }
 
@@ -46,10 +44,8 @@ export function asUtf8(bytes: Buffer, encoding: Encoding, path: string): Buffer 
   return Buffer.from(new TextDecoder(encoding).decode(bytes));
 }
 
-/** Returns the format that the name of a file stands for. */
 export const rowFormatOf = (path: string): RowFormat => (/\.(ndjson|jsonl)$/i.test(path) ? "ndjson" : "csv");
 
-/** Reads a file row by row. */
 export const fileRows = (file: RowFile): AsyncGenerator<Row> =>
   file.format === "ndjson" ? ndjsonRows(file) : csvRows(file);
 
@@ -111,7 +107,6 @@ export const losesDigits = (text: string): boolean =>
 const REPLACEMENT_CHARACTER = "\uFFFD";
 const NOT_UTF_8 = "is not UTF-8; save the file as UTF-8, or add --encoding windows-1252 if it is that";
 
-/** The beginning of JSON or NDJSON with objects. */
 const JSON_PATTERN = /^\uFEFF?\s*(\{|\[\s*\{)/;
 
 /** RFC 4180, with or without a BOM, any line ends. */

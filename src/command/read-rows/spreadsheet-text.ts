@@ -11,7 +11,6 @@ const KEPT_PATTERN = /^="((?:[^"]|"")*)"$/s;
 /** The most characters of a text in a formula. */
 const MAX_KEPT_LENGTH = 255;
 
-/** Returns a text in a form that a spreadsheet does not take for a formula. */
 export const harmlessText = (text: string): string => (FORMULA_PATTERN.test(text) ? `'${text}` : text);
 
 /** Returns a text in a form that a spreadsheet takes neither for a formula nor for a number or a date. */

@@ -132,7 +132,6 @@ export function recordChanges(
   return { ...insertSql(dialect, "changes", CHANGES_COLUMNS, ["seq"]), rows, columns };
 }
 
-/** How many changes one query returns at most. */
 const CHANGES_PER_QUERY = 1_000;
 
 /**

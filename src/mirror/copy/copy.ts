@@ -24,7 +24,6 @@ import { RowCodec } from "./row-codec.js";
 import { deleteAll, deleteSql, type Statement, tableColumnsOf, upsertSql } from "./sql.js";
 import { countRecords, type ListRow, type ListState, NEW_LIST_STATE, readListRows, saveListRow } from "./status.js";
 
-/** The changes that a page of a list has made in the copy. */
 export interface WrittenPage {
   added: number;
   changed: number;
@@ -32,9 +31,7 @@ export interface WrittenPage {
   modified: number[];
 }
 
-/** How many records one query looks up. */
 const RECORDS_PER_READ = 1_000;
-/** How many numbers one query returns. */
 const NUMBERS_BATCH_SIZE = 10_000;
 
 /** The copy as one run uses it. A commit is one transaction: records, the state of their list, and their changes. */
@@ -217,7 +214,6 @@ WHERE ${field} > $1${warehouseCondition(list)} ORDER BY ${field} LIMIT ${NUMBERS
     return [deleteAll(changes, '"seq" <= $1', [upTo]), this.#update({ expired: upTo })];
   }
 
-  /** Sets columns of the row of the copy. */
   #update(fields: SqlFields): Statement {
     const table = this.#database.dialect.nameOf("stocklot_mirror");
     const pairs = (operator: string) =>

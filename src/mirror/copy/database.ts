@@ -6,7 +6,6 @@ import { updateRows } from "../../storage/update-rows.js";
 import type { MirrorResource } from "../tables.js";
 import { COPY_COLUMNS, COPY_FORMAT, createCopySql, indexesOf, RELATIONS, type Statement } from "./sql.js";
 
-/** The database of a copy, as a run or a reader uses it. */
 export interface CopyDatabase {
   readonly dialect: Dialect;
   /** Runs one command, in a transaction of its own. */
@@ -19,7 +18,6 @@ export interface CopyDatabase {
    * changed.
    */
   commit(version: number, statements: readonly Statement[]): Promise<void>;
-  /** Creates the missing indexes of a resource. */
   createIndexes(resource: MirrorResource): Promise<void>;
   close(): Promise<void>;
 }
@@ -160,7 +158,6 @@ const otherVersionError = (location: string) =>
     `mirror: the copy in ${location} was written by another version of stocklot. ${NEW_COPY_ADVICE}`,
   );
 
-/** The properties of a copy. */
 export interface CopyRow {
   version: number;
   /** The account whose records these are; `null` before the first run. */

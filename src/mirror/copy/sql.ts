@@ -46,7 +46,6 @@ export const STATUS_COLUMNS = {
   ...{ since: "time", passAt: "time", interrupted: "boolean" },
 } as const satisfies Columns;
 
-/** The columns of `changes`. */
 export const CHANGES_COLUMNS = {
   ...{ seq: "integer", at: "text", resource: "text", key: "text", type: "text" },
   ...{ before: "json", after: "json" },
@@ -61,13 +60,11 @@ export const COPY_COLUMNS = {
   ...{ history_days: "decimal", seq: "integer", expired: "integer" },
 } as const satisfies Columns;
 
-/** The tables and views of a copy. */
 export const RELATIONS = [
   ...["stocklot_mirror", "mirror_status", "changes", "stock"],
   ...["items", "lots", "stock_levels", "warehouse_stock_levels"],
 ];
 
-/** The commands that create a new copy. */
 export function createCopySql({ nameOf, types }: Dialect): string[] {
   const create = (name: string, columns: Columns, constraint = "") => {
     const defined = Object.entries(columns).map(([column, type]) => `${quoteName(column)} ${types[type]}`);
@@ -103,7 +100,6 @@ const INDEXED_COLUMNS: Readonly<Record<MirrorResource, readonly (readonly string
   warehouseStockLevels: [["partNo"]],
 };
 
-/** The indexes of a resource: their names, and the commands that create them. */
 export function indexesOf(resource: MirrorResource, { nameOf, skuOf }: Dialect): { name: string; sql: string }[] {
   const table = tableOf(resource).name;
   const expressionOf = (column: string) => (column === SKU ? skuOf(quoteName("shortID")) : quoteName(column));
@@ -171,7 +167,6 @@ const deleting = (table: string, condition: string): Commands => ({
   unapplied: `SELECT 1 AS one FROM ${table} WHERE ${condition} LIMIT 1`,
 });
 
-/** Deletes all rows that a condition selects. */
 export const deleteAll = (table: string, condition: string, values: Statement["rows"][number]): Statement => ({
   ...deleting(table, condition),
   rows: [values],

@@ -48,13 +48,11 @@ export interface ListState extends Omit<MirrorListStatus, "list" | "wID" | "reco
   interrupted: boolean;
 }
 
-/** A list that was never read. */
 export const NEW_LIST_STATE: ListState = {
   ...{ asOf: null, fullPassAt: null, refused: null, unlisted: null, increments: null, changesFrom: null },
   ...{ error: null, failedSince: null, since: null, passAt: null, interrupted: false },
 };
 
-/** A row of `mirror_status`. */
 export interface ListRow {
   list: MirrorList;
   state: ListState;
@@ -108,7 +106,6 @@ export function saveListRow(
   return [removal, { ...insertSql(dialect, "mirror_status", types), rows: [values], columns }];
 }
 
-/** Returns how many records of a list the copy has. */
 export async function countRecords({ dialect, query }: CopyDatabase, { resource, wID }: MirrorList): Promise<number> {
   const condition = wID === null ? "" : ` WHERE "wID" = ${wID}`;
   const [row] = await query(`SELECT count(*) AS count FROM ${dialect.nameOf(tableOf(resource).name)}${condition}`);

@@ -70,7 +70,6 @@ const MAX_CLOCK_LAG_MS = 120_000;
 const CLOCK_TOLERANCE_MS = 3_000;
 /** Fewer items than this are read one by one, because the list of modified items takes two requests. */
 const MIN_FOR_LIST = 3;
-/** How often an item is read and written. */
 const MAX_ITEM_ATTEMPTS = 2;
 /** If this many writes in a row have no response, the service cannot be reached. */
 const MAX_LOST = 5;

@@ -15,7 +15,6 @@ export interface DifferenceOptions {
   isOwned(item: Item): boolean;
 }
 
-/** Compares the rows with the items of the service, item by item. */
 export class ItemDifference {
   readonly changes: ItemChange[] = [];
   readonly blocked: ReportedItem[] = [];
@@ -31,7 +30,6 @@ export class ItemDifference {
   owned = 0;
   /** The SKU of each item, by part number. */
   readonly skuOfPartNo = new Map<number, string>();
-  /** Rows whose item was found. */
   readonly #found = new Set<DesiredRow>();
   /** Rows whose SKU a spreadsheet may have changed. */
   readonly #rewritten = new Set<DesiredRow>();

@@ -18,7 +18,6 @@ export function createFetchAdapter(service: SandboxService): SandboxFetch {
   };
 }
 
-/** Reads the arguments of a fetch call into a request. */
 async function fromFetchRequest(
   input: string | URL | Request,
   init: RequestInit,
@@ -38,7 +37,6 @@ async function fromFetchRequest(
   };
 }
 
-/** The signal of `init`, or else that of the request. */
 function abortSignalOf(input: string | URL | Request, init: RequestInit): AbortSignal | undefined {
   if (init.signal) return init.signal;
   return typeof input === "object" && "signal" in input ? input.signal : undefined;

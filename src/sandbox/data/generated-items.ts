@@ -68,7 +68,6 @@ function randomOwnerId(random: RandomGenerator): number {
   return randomBoolean(random, 0.8) ? 0 : (SAMPLE_OWNERS[randomInteger(random, 1, SAMPLE_OWNERS.length - 1)]?.id ?? 0);
 }
 
-/** Families of goods: names, units of measure and packaging of their items. */
 const SAMPLE_ITEM_FAMILIES = [
   {
     ...({ code: "FAS", category: 10, uOM: "EA", putUp: ["Box", "Carton", "Bag"], packs: [50, 100, 200, 500] } as const),

@@ -49,7 +49,6 @@ export function generateLots(
   });
 }
 
-/** The data, besides random numbers, from which a lot is generated. */
 interface LotBasis {
   readonly recNo: number;
   readonly receivedAt: number;

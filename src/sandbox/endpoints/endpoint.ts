@@ -24,7 +24,6 @@ export interface ServiceContext {
   readonly now: number;
 }
 
-/** An authorized request, as an endpoint sees it. */
 export interface EndpointContext extends ServiceContext {
   readonly client: SandboxClient;
   /** The parameter in the path, decoded. */

@@ -45,7 +45,6 @@ export function handleListStockLevels(context: EndpointContext): SandboxResponse
 const SERVICE_DEFAULT_PAGE_SIZE = 25;
 const SERVICE_MAX_PAGE_SIZE = 250;
 
-/** The records of a list endpoint, and how they are listed. */
 interface PagedList<T, Column extends string> {
   /** Its name in the options `modifiedSinceOn` and `sortOn`. */
   readonly name: SandboxSettings["sortOn"][number];
@@ -56,11 +55,9 @@ interface PagedList<T, Column extends string> {
   shows(record: T): boolean;
   /** Milliseconds since the epoch. */
   modifiedAt(record: T): number;
-  /** The record as the list shows it. */
   toBody(record: T): unknown;
 }
 
-/** The requested page of a list, in the common envelope and with its headers. */
 export function listPageResponse<T, Column extends string>(
   { query, settings }: EndpointContext,
   list: PagedList<T, Column>,

@@ -107,7 +107,6 @@ export function handleIssue(context: EndpointContext): SandboxResponse {
   return jsonResponse(200, { recNo: picks[0].lot.recNo, status: "issued" });
 }
 
-/** The filters of a move or an issue. */
 interface LotSelection extends z.infer<z.ZodObject<typeof filterFields>> {
   readonly item: Item;
   readonly wid: number;
@@ -118,7 +117,6 @@ interface LotSelection extends z.infer<z.ZodObject<typeof filterFields>> {
   readonly received?: string | undefined;
 }
 
-/** A lot, and how much of it is taken. */
 interface PickedLot {
   readonly lot: Lot;
   readonly taken: number;

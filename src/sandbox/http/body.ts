@@ -3,10 +3,8 @@ import { describeProblem } from "../../shared/schema.js";
 import { isObject } from "../../shared/unknown.js";
 import { badRequestError, type FieldErrors, validationError } from "./messages.js";
 
-/** A JSON object, field by field. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** The body of a write, which must be a JSON object. */
 export function parseJsonObject(contentType: string | null, body: string): JsonObject {
   if (!/^application\/(?:[\w.+-]+\+)?json\b/i.test(contentType ?? "")) {
     throw badRequestError("The request body must be JSON (Content-Type: application/json).");

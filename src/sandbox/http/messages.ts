@@ -73,7 +73,6 @@ export function errorResponse(
   return jsonResponse(status, { statusCode: status, error, message, ...(details && { details }) }, headers);
 }
 
-/** The connection breaks before the response. */
 export const DROPPED_RESPONSE: SandboxResponse = { status: 0, headers: {}, body: "", delivery: { kind: "drop" } };
 
 /**
@@ -102,7 +101,6 @@ const encoder = new TextEncoder();
 export const bodyToBytes = (body: SandboxResponse["body"]): Uint8Array =>
   typeof body === "string" ? encoder.encode(body) : body;
 
-/** Machine-readable codes of the error table, with their status. */
 export const STATUS_BY_ERROR_CODE = {
   bad_request: 400,
   validation_error: 400,
@@ -117,7 +115,6 @@ export const STATUS_BY_ERROR_CODE = {
 
 export type ErrorCode = keyof typeof STATUS_BY_ERROR_CODE;
 
-/** Messages per field. */
 export type FieldErrors = Record<string, string[]>;
 
 /** Thrown to respond with the document's error object. */

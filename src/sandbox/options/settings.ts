@@ -140,7 +140,6 @@ function countOrRecordsSchema(record: z.ZodType) {
   return z.union([integerAtLeast(0), z.array(record)], { error: "must be an integer or an array" });
 }
 
-/** An item of the caller's. */
 const userItemSchema = lazy(() =>
   allowUnknownFields(
     itemSchema()
@@ -155,7 +154,6 @@ const userItemSchema = lazy(() =>
   ),
 );
 
-/** A lot of the caller's. */
 const userLotSchema = lazy(() =>
   allowUnknownFields(
     lotSchema()
@@ -199,7 +197,6 @@ const userStockLevelSchema = lazy(() =>
     .extend({ shortID: nonBlankString() }),
 );
 
-/** The error for an option that contradicts another one. */
 export const sandboxOptionError = (path: (string | number)[], message: string) =>
   configurationError("createSandbox", [{ path, message }]);
 

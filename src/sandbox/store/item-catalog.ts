@@ -61,7 +61,6 @@ export class ItemCatalog {
     return stored;
   }
 
-  /** Changes the given fields and the time of the last change. */
   update(stored: StoredItem, changes: Partial<Item>, now: number): void {
     Object.assign(stored.item, changes, { modified: formatIsoTime(now) });
     stored.modifiedAt = now;

@@ -1,6 +1,5 @@
 type SortKey = string | number | boolean | null | undefined;
 
-/** How records of one kind can be sorted. */
 interface Sorting<T, Column extends string> {
   readonly columns: readonly Column[];
   /** Column to sort by if the request names none; by default the order in which they are given. */

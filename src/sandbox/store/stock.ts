@@ -69,12 +69,10 @@ export class StockTotals {
   }
 }
 
-/** An item's quantities in each of these warehouses. */
 export function quantitiesIn({ byWarehouse }: ItemStock, warehouses: readonly number[]): StockQuantities[] {
   return warehouses.flatMap((wID) => byWarehouse.get(wID) ?? []);
 }
 
-/** Returns the stock level of an item in these warehouses together. */
 export function stockLevelIn(warehouses: readonly number[]): (stock: ItemStock) => StockLevel {
   const key = warehouses.join();
   return (stock) => {
@@ -94,7 +92,6 @@ function createZeroQuantities(): StockQuantities {
   return { ...none, lots: 0, modifiedAt: 0 };
 }
 
-/** The stock level that the quantities of several warehouses add up to. */
 function addUp(partNo: number, parts: readonly StockQuantities[]): StockLevel {
   const sum = (name: QuantityName) => parts.reduce((total, part) => addDecimals(total, part[name]), 0);
   const [inStock, onHold, committed, packed] = [sum("inStock"), sum("onHold"), sum("committed"), sum("packed")];
