@@ -184,9 +184,6 @@ function describeWaiting(now: number): string {
 
 const MIN_SHOWN_WAIT_MS = 2_000;
 
-/** Reports a progress. */
-export type ProgressLine = (text: string) => void;
-
 const CLEAR_LINE = "\u001b[K";
 let isProgressShown = false;
 
@@ -199,7 +196,7 @@ function clearProgress(): void {
  * Does work that reports its progress in one line on standard error. On a terminal it is redrawn, and disappears at the end;
  * elsewhere it is a line every ten seconds, and one when a long wait begins.
  */
-export async function withProgress<T>(work: (progress: ProgressLine) => Promise<T>): Promise<T> {
+export async function withProgress<T>(work: (progress: (text: string) => void) => Promise<T>): Promise<T> {
   const { stderr } = process;
   let shownAt = stderr.isTTY ? 0 : monotonicNowMs();
   let text = "";

@@ -1,5 +1,4 @@
-import type { Outbox } from "../../outbox/for-rooms.js";
-import { KeysHaveGrown, type SeenKeys } from "../../outbox/for-rooms.js";
+import { KeysHaveGrown, type Outbox, type SeenKeys } from "../../outbox/for-rooms.js";
 import type { OutboxState } from "../../outbox/index.js";
 import { areCut, Notations } from "../../plan/for-rooms.js";
 import { CommandError } from "../exit.js";

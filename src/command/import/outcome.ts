@@ -1,8 +1,7 @@
-import type { Outbox } from "../../outbox/for-rooms.js";
-import { entryOf, type OutboxEntry } from "../../outbox/for-rooms.js";
+import { entryOf, type Outbox, type OutboxEntry } from "../../outbox/for-rooms.js";
 import type { OutboxReport, OutboxState } from "../../outbox/index.js";
 import { EXIT } from "../exit.js";
-import { reasonOf } from "../outbox/reason.js";
+import { reasonOf } from "../outbox/change.js";
 import { commandLine, outboxCommandLine, outboxWord } from "../shell.js";
 import { dateTime, plural, print, printJson, wrapped } from "../terminal.js";
 import type { Begun, States } from "./begin.js";

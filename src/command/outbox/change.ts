@@ -1,12 +1,11 @@
-import type { Outbox } from "../../outbox/for-rooms.js";
-import { parsed, type StoredEntry } from "../../outbox/for-rooms.js";
+import { type Outbox, parsed, type StoredEntry } from "../../outbox/for-rooms.js";
 import type { OutboxEntry, OutboxReport, OutboxState } from "../../outbox/index.js";
+import { fieldOf } from "../../shared/unknown.js";
 import type { ConnectionFlags } from "../connection.js";
 import { CommandError, EXIT } from "../exit.js";
 import { keysAsTyped } from "../import/keys.js";
 import { commandLine, outboxCommandLine, outboxWord } from "../shell.js";
 import { plural, print, printable, printJson, seconds, table, tell, withProgress } from "../terminal.js";
-import { reasonOf } from "./reason.js";
 
 export interface OutboxFlags extends ConnectionFlags {
   state?: OutboxState;
@@ -41,6 +40,13 @@ export async function resolveEntry({ outbox, file, words: [key = "", decision], 
   if (flags.json) return printJson(resolved);
   const { state } = resolved;
   await print(`${printable(entry.key)} is ${state}${state === "pending" ? " now: the next run sends it." : "."}`);
+}
+
+/** Why an entry is as it is, in one line. */
+export function reasonOf(error: unknown): string {
+  // The reason of an unknown entry comes without the advice, which is for the process that sent it.
+  const message = fieldOf(error, "reason") ?? fieldOf(error, "message") ?? "";
+  return printable(String(message).replace(/\s+/g, " "));
 }
 
 /** Drops entries, all of them or none. */

@@ -4,8 +4,7 @@ import { skuOfInput } from "../../writes/operation.js";
 import { EXIT } from "../exit.js";
 import { commandLine, outboxCommandLine, outboxWord } from "../shell.js";
 import { dateTime, plural, print, printable, printJson, seconds, table, tell, wrapped } from "../terminal.js";
-import { type Action, findEntry } from "./change.js";
-import { reasonOf } from "./reason.js";
+import { type Action, findEntry, reasonOf } from "./change.js";
 
 /** Counts the entries; fails, each time, while one needs a person or has waited for too long. */
 export async function summarize({ outbox, file, flags }: Action): Promise<void> {

@@ -47,14 +47,10 @@ interface PlannedRows extends RowFields {
 
 type Planning = Required<Pick<PlanItemsOptions, "client" | "signal" | "onProgress">>;
 
-/** Where a row is. */
-export interface RowPlace {
+/** A row that was read, and where it is. */
+interface PlacedRow {
   path: string;
   line: number;
-}
-
-/** A row that was read. */
-interface PlacedRow extends RowPlace {
   source: RowSource;
   row: object;
 }
@@ -68,7 +64,11 @@ export async function showPlan(
   paths: readonly string[],
   flags: PlanningFlags,
   planned: PlannedRows,
-  plan: (rows: AsyncIterable<object>, planning: Planning, places: readonly RowPlace[]) => Promise<ItemPlan | CountPlan>,
+  plan: (
+    rows: AsyncIterable<object>,
+    planning: Planning,
+    places: readonly PlacedRow[],
+  ) => Promise<ItemPlan | CountPlan>,
 ): Promise<void> {
   const { out, exitCode, json } = flags;
   const places: PlacedRow[] = [];

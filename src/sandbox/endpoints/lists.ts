@@ -45,28 +45,31 @@ export function handleListStockLevels(context: EndpointContext): SandboxResponse
 const SERVICE_DEFAULT_PAGE_SIZE = 25;
 const SERVICE_MAX_PAGE_SIZE = 250;
 
+/** The records of a list endpoint, and how they are listed. */
 interface PagedList<T, Column extends string> {
-  /** Its name in the options `modifiedSinceOn` and `sortOn`. */
-  readonly name: SandboxSettings["sortOn"][number];
+  /** Its name in the options `modifiedSinceOn` and `sortOn`, if they concern it. */
+  readonly name?: SandboxSettings["sortOn"][number];
   readonly records: SortedRecords<T, Column>;
   /** Direction if the request names no column. */
   readonly defaultDirection: "ASC" | "DESC";
   /** Whether the list shows this record to this client. */
   shows(record: T): boolean;
-  /** Milliseconds since the epoch. */
-  modifiedAt(record: T): number;
+  /** Milliseconds since the epoch. A list without it ignores `modifiedSince`. */
+  modifiedAt?(record: T): number;
+  /** The record as the list shows it. */
   toBody(record: T): unknown;
 }
 
+/** The requested page of a list, in the common envelope and with its headers. */
 export function listPageResponse<T, Column extends string>(
   { query, settings }: EndpointContext,
   list: PagedList<T, Column>,
 ): SandboxResponse {
   const page = readPositiveInteger(query, "page", 1);
   const pageSize = Math.min(readPositiveInteger(query, "pageSize", SERVICE_DEFAULT_PAGE_SIZE), SERVICE_MAX_PAGE_SIZE);
-  const since = settings.modifiedSinceOn.includes(list.name) ? readModifiedSince(query) : undefined;
+  const since = isNamed(list, settings.modifiedSinceOn) ? readModifiedSince(query) : undefined;
   const { column, isDescending } = readOrder(list, query, settings);
-  const isRecent = (record: T) => since === undefined || list.modifiedAt(record) >= since;
+  const isRecent = (record: T) => since === undefined || !list.modifiedAt || list.modifiedAt(record) >= since;
   const isFound = (record: T) => list.shows(record) && isRecent(record);
   const { found, totalCount } = selectPage(list.records.ascending(column), isDescending, isFound, page, pageSize);
   const pageCount = Math.ceil(totalCount / pageSize);
@@ -79,6 +82,10 @@ export function listPageResponse<T, Column extends string>(
     "x-api-version": "v1",
   });
 }
+
+/** Whether an option that names lists applies to a list. It applies to each list that has no name. */
+const isNamed = ({ name }: Pick<PagedList<never, never>, "name">, names: readonly string[]) =>
+  name === undefined || names.includes(name);
 
 /** The records of one page, and how many there are on all pages. */
 function selectPage<T>(
@@ -103,12 +110,12 @@ function selectPage<T>(
 
 /** An unknown column is ignored, and `direction` with it. */
 function readOrder<T, Column extends string>(
-  { name, records, defaultDirection }: PagedList<T, Column>,
+  { records, defaultDirection, ...list }: PagedList<T, Column>,
   query: URLSearchParams,
   { sortOn }: SandboxSettings,
 ): { column: Column | undefined; isDescending: boolean } {
   const named = query.get("sort");
-  const column = named && sortOn.includes(name) ? records.column(named) : undefined;
+  const column = named && isNamed(list, sortOn) ? records.column(named) : undefined;
   const direction = query.get("direction")?.toUpperCase();
   if (column) return { column, isDescending: direction === "DESC" };
   const asked = !named && (direction === "ASC" || direction === "DESC") ? direction : defaultDirection;
