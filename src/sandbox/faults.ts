@@ -93,7 +93,7 @@ export const FAULT_NAMES: readonly string[] = Object.keys(FAULTS_BY_NAME);
 
 const isFaultName = (name: unknown): name is FaultName => typeof name === "string" && FAULT_NAMES.includes(name);
 
-/** Whether a value is a plain object, also one of another realm: Jest runs each test file in a realm of its own. */
+/** Also one of another realm: Jest runs each test file in a realm of its own. */
 const isRegExp = (value: unknown) => Object.prototype.toString.call(value) === "[object RegExp]";
 
 export const faultRuleSchema = lazy(() =>

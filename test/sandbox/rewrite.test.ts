@@ -1,6 +1,7 @@
 import { createSandbox, type SandboxOptions } from "stocklot/sandbox";
 import { expect, it } from "vitest";
-import { Caller, callerOf } from "./support/caller.js";
+import { FAULT_NAMES } from "../../src/sandbox/faults.js";
+import { abortedWhenHanging, Caller, callerOf } from "./support/caller.js";
 
 const RECEIPT = { itemID: "A", units: 1, wid: 1, reasonCode: 1 };
 
@@ -55,6 +56,23 @@ it("rewrites errors and the 429, but no response of a fault rule; one that is sl
   const cut = await sandbox.fetch(`${sandbox.baseUrl}/Item`);
   expect(cut.status).toBe(418);
   await expect(cut.text()).rejects.toThrow("terminated");
+});
+
+it.each(
+  FAULT_NAMES,
+)("rewrites the service's own response under the fault %s, if a caller receives it", async (fault) => {
+  let rewritten = 0;
+  const sandbox = sandboxWith((response) => {
+    rewritten += 1;
+    return new Response(response.body, { status: 418 });
+  });
+  sandbox.addFault({ fault: fault as "drop" });
+  const sent = sandbox.fetch(`${sandbox.baseUrl}/Item`, { signal: abortedWhenHanging(sandbox) });
+  const status = await sent.then(
+    (response) => response.status,
+    () => undefined,
+  );
+  expect([status, rewritten]).toEqual(status === undefined ? [undefined, 0] : [418, 1]);
 });
 
 it.each([
