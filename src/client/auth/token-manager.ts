@@ -18,17 +18,11 @@
 import { refusesCredentials } from "../../service/status.js";
 import { isAccessToken } from "../../service/token.js";
 import { AuthenticationError } from "../../shared/errors/index.js";
-import type { Abortable } from "../../shared/time/abort.js";
+import type { Abortable, Lifetime } from "../../shared/time/abort.js";
+import { SharedWork } from "../../shared/time/shared-work.js";
 import { afterMs, race, untilAborted } from "../../shared/time/wait.js";
 import { messageOf } from "../../shared/unknown.js";
 import type { StoredToken, TokenStore } from "./token-store.js";
-
-interface Renewal {
-  result: Promise<void>;
-  abort: AbortController;
-  /** How many calls wait for it. */
-  waiting: number;
-}
 
 /** How long a store may take, in ms. A store that takes longer is ignored, like a store that fails. */
 const STORE_TIMEOUT_MS = 2_000;
@@ -49,7 +43,7 @@ export interface TokenManagerOptions {
 export class TokenManager {
   readonly #options: TokenManagerOptions;
   #token: (StoredToken & { renewAt: number }) | undefined;
-  #renewal: Renewal | undefined;
+  #renewal: SharedWork<void> | undefined;
   #lastFailure: unknown;
   /** The token that the service refused last. A store that could not delete it may still return it. */
   #refused: string | undefined;
@@ -77,18 +71,8 @@ export class TokenManager {
 
   /** Waits for a token. The token may be refused or expire before the call has its slot. Then the call waits again. */
   async renew(signal: Abortable): Promise<void> {
-    this.#renewal ??= this.#start();
-    const renewal = this.#renewal;
-    renewal.waiting += 1;
-    try {
-      await untilAborted(signal, renewal.result);
-    } finally {
-      renewal.waiting -= 1;
-      if (renewal.waiting === 0) {
-        if (this.#renewal === renewal) this.#renewal = undefined;
-        renewal.abort.abort(new DOMException("No call waits for the token any more.", "AbortError"));
-      }
-    }
+    if (!this.#renewal || this.#renewal.isAborted) this.#renewal = new SharedWork((lifetime) => this.#renew(lifetime));
+    await this.#renewal.wait(signal);
   }
 
   /** Drops a token that the service has refused. Only the first report of a token has an effect. */
@@ -98,23 +82,18 @@ export class TokenManager {
     this.#refused = refused;
   }
 
-  #start(): Renewal {
-    const abort = new AbortController();
-    const result = this.#fetch(abort.signal).then(
-      (token) => {
-        // The result of an aborted renewal is dropped, because a later renewal may be in progress.
-        if (this.#renewal !== renewal) return;
-        this.#token = { ...token, renewAt: renewalTime(token.expiresAt, Date.now()) };
-        this.#renewal = this.#refused = this.#lastFailure = undefined;
-      },
-      (error: unknown) => {
-        if (this.#renewal !== renewal) throw error;
-        this.#renewal = undefined;
-        this.#keepAfter(error);
-      },
-    );
-    const renewal: Renewal = { result, abort, waiting: 0 };
-    return renewal;
+  async #renew(lifetime: Lifetime): Promise<void> {
+    try {
+      const token = await this.#fetch(lifetime.signal);
+      // The result of an aborted renewal is dropped, because a later renewal may be in progress.
+      if (lifetime.aborted) return;
+      this.#token = { ...token, renewAt: renewalTime(token.expiresAt, Date.now()) };
+      this.#renewal = this.#refused = this.#lastFailure = undefined;
+    } catch (error) {
+      if (lifetime.aborted) throw error;
+      this.#renewal = undefined;
+      this.#keepAfter(error);
+    }
   }
 
   /** Postpones the renewal: the service may be available again before the token expires. Throws if there is no token to use. */

@@ -1,16 +1,13 @@
-import { onAbort } from "../../shared/time/abort.js";
 import { callSafely } from "../../shared/time/callback.js";
+import { SharedWork } from "../../shared/time/shared-work.js";
 import { nextTurn } from "../../shared/time/turn.js";
-import { untilAborted } from "../../shared/time/wait.js";
 import type { RequestOptions, ResponseInfo } from "../send/request-options.js";
 
 /** A reading that has not begun yet. */
 interface Waiting<T> {
   above: number;
-  readers: number;
-  readonly abort: AbortController;
-  readonly result: Promise<{ value: T; response: ResponseInfo | undefined }>;
   isTaken: boolean;
+  readonly work: SharedWork<{ value: T; response: ResponseInfo | undefined }>;
 }
 
 /**
@@ -31,30 +28,15 @@ export class SharedReading<T> {
     const { signal, onResponse, beforeSend: _, ...settings } = options;
     signal?.throwIfAborted();
     const key = JSON.stringify(settings, (_name, value) => (value === Infinity ? "Infinity" : value));
-    let batch = this.#waiting.get(key);
-    if (!batch) {
-      batch = this.#begin(key, above, settings, read);
-      this.#waiting.set(key, batch);
-    }
-    batch.above = Math.min(batch.above, above);
-    const { abort, result } = batch;
-    batch.readers += 1;
-    const shared = batch;
-    const leave = () => {
-      shared.readers -= 1;
-      if (shared.readers === 0) abort.abort(signal?.reason);
-    };
-    const stop = signal ? onAbort(signal, leave) : () => {};
-    try {
-      const { value, response } = await (signal ? untilAborted(signal, result) : result);
-      // Only the first caller counts the requests.
-      const attempts = shared.isTaken ? 0 : (response?.attempts ?? 0);
-      if (response && onResponse) callSafely(() => onResponse({ ...response, attempts }));
-      shared.isTaken = true;
-      return value;
-    } finally {
-      stop();
-    }
+    const found = this.#waiting.get(key);
+    const shared = found && !found.work.isAborted ? found : this.#begin(key, above, settings, read);
+    shared.above = Math.min(shared.above, above);
+    const { value, response } = await shared.work.wait(signal);
+    // Only the first caller counts the requests.
+    const attempts = shared.isTaken ? 0 : (response?.attempts ?? 0);
+    if (response && onResponse) callSafely(() => onResponse({ ...response, attempts }));
+    shared.isTaken = true;
+    return value;
   }
 
   #begin(
@@ -63,26 +45,26 @@ export class SharedReading<T> {
     settings: RequestOptions,
     read: (above: number, options: RequestOptions) => Promise<T>,
   ): Waiting<T> {
-    const abort = new AbortController();
     let response: ResponseInfo | undefined;
-    const begun: Omit<Waiting<T>, "result"> = { above, readers: 0, abort, isTaken: false };
-    const run = async () => {
+    const begun: Omit<Waiting<T>, "work"> = { above, isTaken: false };
+    const work = new SharedWork(async (lifetime) => {
       await this.#running.get(key)?.catch(() => {});
       await nextTurn();
-      this.#waiting.delete(key);
+      if (this.#waiting.get(key) === begun) this.#waiting.delete(key);
+      lifetime.throwIfAborted();
       const note = (last: ResponseInfo) => {
         response = last;
       };
-      const reading = read(begun.above, { ...settings, signal: abort.signal, onResponse: note });
+      const reading = read(begun.above, { ...settings, signal: lifetime.signal, onResponse: note });
       this.#running.set(key, reading);
       try {
         return { value: await reading, response };
       } finally {
         if (this.#running.get(key) === reading) this.#running.delete(key);
       }
-    };
-    const batch = Object.assign(begun, { result: run() });
-    batch.result.catch(() => {});
-    return batch;
+    });
+    const waiting = Object.assign(begun, { work });
+    this.#waiting.set(key, waiting);
+    return waiting;
   }
 }

@@ -1,6 +1,6 @@
-import { Lifetime } from "../../shared/time/abort.js";
+import type { Lifetime } from "../../shared/time/abort.js";
 import { monotonicNowMs } from "../../shared/time/clock.js";
-import { race, whenAborted } from "../../shared/time/wait.js";
+import { SharedWork } from "../../shared/time/shared-work.js";
 import type { Priority } from "../limiter/rate-limiter.js";
 import type { ApiRequest } from "./call.js";
 import { encodeRequest } from "./payload.js";
@@ -23,10 +23,8 @@ export interface SharedResult<T> {
 }
 
 interface SharedRequest<T> {
-  lifetime: Lifetime;
-  result: Promise<SharedResult<T>>;
+  work: SharedWork<SharedResult<T>>;
   response: ResponseInfo | undefined;
-  callers: number;
   priority: Priority;
   /** The `WriteLog.epoch` at which the request was sent; `undefined` before that. */
   epoch: number | undefined;
@@ -41,9 +39,8 @@ const PRIORITIES: readonly Priority[] = ["high", "normal", "low"];
 
 /**
  * Shares requests in flight between equal reads of one client: if 60 callers ask for the same page at the same time, one request
- * is sent. Each caller leaves by its own signal and deadline. The request is aborted when the last caller has left. A request
- * that was sent before a write of this client began or ended is not joined, so that a caller who writes and then reads sees the
- * write.
+ * is sent. Each caller leaves by its own signal and deadline. A request that was sent before a write of this client began or
+ * ended is not joined, so that a caller who writes and then reads sees the write.
  */
 export class SharedRequests {
   readonly #requests = new Map<string, SharedRequest<unknown>>();
@@ -80,14 +77,13 @@ export class SharedRequests {
     // A request that still waits for a slot gets the priority of its most urgent caller.
     if (shared.epoch === undefined && PRIORITIES.indexOf(priority) < PRIORITIES.indexOf(shared.priority)) {
       shared.next = begin();
-      shared.lifetime.abort(REPLACED);
+      shared.work.abort(REPLACED);
       shared = shared.next;
     }
     for (;;) {
       const current: SharedRequest<T> = shared;
-      current.callers += 1;
       try {
-        const result = await race(current.result, whenAborted(caller));
+        const result = await current.work.wait(caller);
         if (current.response) onResponse(current.response);
         return result;
       } catch (error) {
@@ -96,29 +92,18 @@ export class SharedRequests {
           throw error;
         }
         shared = current.next;
-      } finally {
-        current.callers -= 1;
-        if (current.callers === 0) this.#end(key, current, caller.reason);
       }
     }
   }
 
-  #isJoinable({ lifetime, epoch }: SharedRequest<unknown>): boolean {
-    return !lifetime.aborted && (epoch === undefined || epoch === this.#writes.epoch);
-  }
-
-  #end(key: string, shared: SharedRequest<unknown>, reason: unknown): void {
-    if (this.#requests.get(key) === shared) this.#requests.delete(key);
-    shared.lifetime.abort(reason);
+  #isJoinable({ work, epoch }: SharedRequest<unknown>): boolean {
+    return !work.isAborted && (epoch === undefined || epoch === this.#writes.epoch);
   }
 
   #begin<T>(key: string, request: ApiRequest<T>, options: RequestOptions & { priority: Priority }): SharedRequest<T> {
-    const lifetime = new Lifetime([], Infinity);
     let sentAt = monotonicNowMs();
-    const begun: Omit<SharedRequest<T>, "result"> = {
-      lifetime,
+    const begun: Omit<SharedRequest<T>, "work"> = {
       response: undefined,
-      callers: 0,
       priority: options.priority,
       epoch: undefined,
       next: undefined,
@@ -130,17 +115,15 @@ export class SharedRequests {
     const onResponse = (response: ResponseInfo) => {
       begun.response = response;
     };
-    const run = async () => {
+    const work = new SharedWork(async (lifetime) => {
       try {
         const value = await this.#send(lifetime, request, { ...options, onResponse }, onSend);
         return { value, sentAt };
       } finally {
         if (this.#requests.get(key) === begun) this.#requests.delete(key);
-        lifetime.end();
       }
-    };
-    const shared = Object.assign(begun, { result: run() });
-    shared.result.catch(() => {});
+    });
+    const shared = Object.assign(begun, { work });
     this.#requests.set(key, shared as SharedRequest<unknown>);
     return shared;
   }

@@ -3,9 +3,9 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { canRun, installPackage } from "../../support/debian-package.js";
 import { ONLY_IN_TEST_ALL, RUN_ALL } from "../../support/runs.js";
-import { sleep } from "../../support/with-server.js";
 
 /** Servers that the tests start, and their Debian packages. */
 const PACKAGES = { nginx: "nginx-light", squid: "squid", tinyproxy: "tinyproxy", "redis-server": "redis-server" };
