@@ -30,10 +30,10 @@ async function advance(totalMs: number, stepMs = 25): Promise<void> {
   }
 }
 
-const createClient = (options = {}) => {
+const createClient = (options = {}, latencyMs = () => LATENCY_MS) => {
   const fetch = async (input: string | URL | Request, init?: RequestInit) => {
     const response = await sandbox.fetch(input, init);
-    await new Promise((resolve) => setTimeout(resolve, LATENCY_MS));
+    await new Promise((resolve) => setTimeout(resolve, latencyMs()));
     return response;
   };
   return new InventoryClient({ baseUrl: sandbox.baseUrl, ...sandbox.credentials, fetch, ...options });
@@ -135,6 +135,24 @@ describe("a client that has just started, with 100 requests per minute", () => {
     expect(String(late?.error)).toMatch(
       /not begun, and nothing was sent\. It takes about \d requests, and at about \d+ ms each, they take longer/,
     );
+  });
+
+  it("a service that was slow once is asked again: refused for some seconds, then answered", async () => {
+    const [first = "", ...skus] = await skusOf(40);
+    let latencyMs = 5_000;
+    const client = createClient({}, () => latencyMs);
+    const [slow] = track([() => client.inventory.getStockLevel(first)]);
+    while (!slow?.value) await advance(250, 250);
+    latencyMs = LATENCY_MS;
+    const answers: Answer[] = [];
+    for (const sku of skus) {
+      answers.push(...track([() => client.inventory.getStockLevel(sku, {}, within)]));
+      await advance(1_000, 50);
+    }
+    await advance(9_000);
+    const isAnswered = answers.map(({ value }) => value !== undefined);
+    expect(isAnswered[0]).toBe(false);
+    expect(isAnswered.slice(20)).not.toContain(false);
   });
 
   it("whoever waits for another search until his time is over gets a TimeoutError", async () => {

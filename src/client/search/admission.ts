@@ -15,6 +15,9 @@ import type { RequestGroup } from "../send/requester.js";
  *              requests. The begun searches may need fewer, so the search waits for up to a second. If its slots
  *              would still come too late, the search is rejected, and nothing was sent.
  *
+ * The time that the requests take is expected from the searches that have ended. This evidence loses weight with time: if no
+ * search may begin because the service was slow once, no further search would show that the service is fast again.
+ *
  * Searches that send the same requests count as one search: only the first of them needs slots.
  */
 
@@ -22,8 +25,10 @@ import type { RequestGroup } from "../send/requester.js";
 const MAX_ADMISSION_WAIT_MS = 1_000;
 /** How often a waiting search checks again whether it may begin, although no search has ended, in ms. */
 const ASK_AGAIN_MS = 250;
-/** The weight of the latest search in the average time per request. */
+/** The weight of the latest search in the average time per request, if the search before has just ended. */
 const LAST_WEIGHT = 0.2;
+/** The time after which the average counts half if no search has ended since, in ms. */
+const HALF_LIFE_MS = 10_000;
 
 /** A search that asks to begin. */
 export interface SearchRequest {
@@ -51,8 +56,8 @@ export class Admission {
   readonly #inTurn: object[] = [];
   /** Aborted when a search has ended. Created when a search waits, because Workers allow none while a module is loaded. */
   #wake: AbortController | undefined;
-  /** The average time per request, in ms. */
-  #requestMs = 0;
+  /** The average time per request, in ms, and when the last search ended, by the monotonic clock. */
+  #average = { ms: 0, at: -Infinity };
 
   constructor(private readonly limiter: RateLimiter) {}
 
@@ -87,6 +92,20 @@ export class Admission {
     return this.limiter.waitMs(priority, promised + requests - 1);
   }
 
+  /** How much the average counts: from 1, when a search has just ended, to 0. */
+  get #weight(): number {
+    return 0.5 ** ((monotonicNowMs() - this.#average.at) / HALF_LIFE_MS);
+  }
+
+  get #expectedRequestMs(): number {
+    return this.#weight * this.#average.ms;
+  }
+
+  #noteTime(requestMs: number): void {
+    const weight = this.#weight * (1 - LAST_WEIGHT);
+    this.#average = { ms: weight * this.#average.ms + (1 - weight) * requestMs, at: monotonicNowMs() };
+  }
+
   async #waitInTurn(search: SearchRequest): Promise<void> {
     const { lifetime } = search.group;
     const place = {};
@@ -106,7 +125,7 @@ export class Admission {
 
   async #waitForOthers(search: SearchRequest): Promise<void> {
     const { lifetime } = search.group;
-    const isInTime = () => this.#waitMs(search) + search.requests * this.#requestMs <= lifetime.remainingMs;
+    const isInTime = () => this.#waitMs(search) + search.requests * this.#expectedRequestMs <= lifetime.remainingMs;
     const until = monotonicNowMs() + Math.min(MAX_ADMISSION_WAIT_MS, lifetime.remainingMs);
     while (!this.#tryToBegin(search, isInTime)) {
       lifetime.throwIfAborted();
@@ -133,7 +152,7 @@ export class Admission {
     const isSlow = waitMs === 0;
     const retryAfterMs = Number.isFinite(waitMs) && !isSlow ? Math.ceil(waitMs) : undefined;
     const why = isSlow
-      ? `at about ${Math.round(this.#requestMs)} ms each, they take longer than`
+      ? `at about ${Math.round(this.#expectedRequestMs)} ms each, they take longer than`
       : "the rate limit allows the last of them only after";
     const when = retryAfterMs === undefined ? "" : ` Try again in ${retryAfterMs} ms.`;
     const message =
@@ -154,10 +173,7 @@ export class Admission {
       begun.users -= 1;
       if (begun.users > 0) return;
       this.#begun.delete(key);
-      if (group.requests > 0) {
-        const ms = (monotonicNowMs() - startedAt) / group.requests;
-        this.#requestMs = this.#requestMs === 0 ? ms : (1 - LAST_WEIGHT) * this.#requestMs + LAST_WEIGHT * ms;
-      }
+      if (group.requests > 0) this.#noteTime((monotonicNowMs() - startedAt) / group.requests);
       this.#notify();
     };
     const stop = onAbort(group.lifetime, leave);
