@@ -10,30 +10,17 @@ export const serverAttributes = ({ hostname, port, protocol }: URL) => ({
   "server.port": Number(port) || (protocol === "https:" ? 443 : 80),
 });
 
-interface Server {
-  address: string;
-  port: number;
-  /** The path of the base URL, without a slash at its end. */
-  pathname: string;
-}
-
 const MAX_SERVERS = 100;
-const servers = new Map<string, Server>();
+const servers = new Map<string, { attributes: ReturnType<typeof serverAttributes>; pathname: string }>();
 
-function serverAttributesOf(baseUrl: string): Server {
+/** Returns the attributes of the server of a client, and the path of its base URL, without a slash at its end. */
+export function serverOf({ url: baseUrl }: Pick<CallInfo["client"], "url">) {
   const known = servers.get(baseUrl);
   if (known) return known;
-  const address = new URL(baseUrl);
-  const { "server.address": host, "server.port": port } = serverAttributes(address);
-  const server = { address: host, port, pathname: address.pathname.replace(/\/$/, "") };
+  const url = new URL(baseUrl);
+  const server = { attributes: serverAttributes(url), pathname: url.pathname.replace(/\/$/, "") };
   setNewest(servers, baseUrl, server, MAX_SERVERS);
   return server;
-}
-
-/** Returns the attributes of spans that belong to a client and not to a single request. */
-export function clientAttributes(client: Pick<CallInfo["client"], "url">): Attributes {
-  const { address, port } = serverAttributesOf(client.url);
-  return { "server.address": address, "server.port": port };
 }
 
 /** The attributes that all spans and metrics of an endpoint share. */
@@ -73,7 +60,8 @@ export function tracedEndpointOf(info: Pick<CallInfo, "method" | "path" | "clien
  * out: an SDK reads an object that was created by spreading others three times slower.
  */
 function callAttributes({ method, path, client }: Pick<CallInfo, "method" | "path" | "client">): Attributes {
-  const { address, port, pathname } = serverAttributesOf(client.url);
+  const { attributes, pathname } = serverOf(client);
+  const { "server.address": address, "server.port": port } = attributes;
   const template = findUrlTemplate(path);
   if (template === undefined) return { "http.request.method": method, "server.address": address, "server.port": port };
   return {

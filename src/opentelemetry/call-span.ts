@@ -12,10 +12,17 @@ import {
   type Tracer,
   trace,
 } from "@opentelemetry/api";
-import type { AttemptEnd, CallEnd, CallInfo, CallObservation } from "../client/for-add-ons.js";
+import type {
+  AttemptEnd,
+  CallEnd,
+  CallInfo,
+  CallObservation,
+  MethodInfo,
+  MethodObservation,
+} from "../client/for-add-ons.js";
 import type { HookEvents } from "../client/index.js";
 import { callSafely, isTrue, settle } from "../shared/time/callback.js";
-import { outcomeAttributes, type TracedEndpoint, tracedEndpointOf } from "./attributes.js";
+import { outcomeAttributes, serverOf, type TracedEndpoint, tracedEndpointOf } from "./attributes.js";
 import type { Metrics } from "./metrics.js";
 
 /** Set by any instrumentation of undici, which then propagates the context itself. */
@@ -119,6 +126,22 @@ export class CallSpan implements CallObservation {
   }
 }
 
+/**
+ * Starts the span of a method that is one call for its caller; the spans of its requests are its children. Returns
+ * `undefined` if it is not recorded, and its context does not tell its requests not to be sampled either.
+ */
+export function startMethodSpan(tracer: Tracer, { name, client }: MethodInfo): MethodObservation | undefined {
+  const parent = context.active();
+  const options = { kind: SpanKind.INTERNAL, attributes: serverOf(client).attributes, parent };
+  const span = startSpan(tracer, `stocklot.${name}`, options);
+  if (!isTrue(span.isRecording()) && !isPropagated(span)) return undefined;
+  const own = trace.setSpan(parent, span);
+  return {
+    within: (run) => context.with(own, run),
+    ended: ({ error }) => endWith(span, outcomeAttributes(undefined, error)),
+  };
+}
+
 interface Observed extends TracedEndpoint {
   tracer: Tracer;
   /** Undefined if metrics are not recorded. */
@@ -130,7 +153,7 @@ interface Observed extends TracedEndpoint {
   span: Span | undefined;
 }
 
-export function startSpan(
+function startSpan(
   tracer: Tracer,
   name: string,
   { kind, attributes, parent }: { kind: SpanKind; attributes: Attributes; parent: Context },
@@ -145,7 +168,7 @@ export function startSpan(
  * Whether the context of a span that is not recorded has an effect: it becomes a header, or the parent of other spans,
  * which must not be sampled either.
  */
-export const isPropagated = (span: Span): boolean =>
+const isPropagated = (span: Span): boolean =>
   propagation.fields().length > 0 || (hasContextManager() && isSpanContextValid(span.spanContext()));
 
 /** Whether the context of a span may have an effect. */
@@ -156,7 +179,7 @@ const PROBE = /* @__PURE__ */ ROOT_CONTEXT.setValue(/* @__PURE__ */ createContex
 const hasContextManager = () => context.with(PROBE, isProbeActive);
 const isProbeActive = () => context.active() === PROBE;
 
-export function endWith(span: Span | undefined, outcome: Attributes): void {
+function endWith(span: Span | undefined, outcome: Attributes): void {
   callSafely(() => span?.setAttributes(outcome));
   if ("error.type" in outcome) callSafely(() => span?.setStatus({ code: SpanStatusCode.ERROR }));
   callSafely(() => span?.end());

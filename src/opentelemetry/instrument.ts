@@ -11,8 +11,7 @@ import {
 import { instrument } from "../client/for-add-ons.js";
 import { fieldOf } from "../shared/unknown.js";
 import { VERSION } from "../shared/version.js";
-import { CallSpan, mayPropagate } from "./call-span.js";
-import { MethodSpan } from "./method-span.js";
+import { CallSpan, mayPropagate, startMethodSpan } from "./call-span.js";
 import { createMetrics, type Metrics } from "./metrics.js";
 
 /** The providers for spans and metrics. */
@@ -58,7 +57,7 @@ export function instrumentStocklot(options: InstrumentOptions = {}): () => void 
   let recorded: Metrics | undefined;
   const stop = instrument({
     isIdle: () => recorded === undefined && (hasNoDelegate(provider) || isOff) && !mayPropagate(),
-    startMethod: (info) => MethodSpan.start(tracer, info),
+    startMethod: (info) => startMethodSpan(tracer, info),
     startCall: (info) => CallSpan.start(tracer, recorded, info),
   });
   if (!stop) {
