@@ -13,7 +13,6 @@ import { type RateLimitOptions, rateLimitOptionsSchema } from "./limiter/options
 import type { RateLimiter } from "./limiter/rate-limiter.js";
 import type { Hooks, Logger } from "./observe/events.js";
 import { HOOK_NAMES } from "./observe/observer.js";
-import type { ClientSecret } from "./resources/token.js";
 import { headersSchema } from "./send/request-options.js";
 import { type RetryOptions, retryOptionsSchema } from "./send/retry-options.js";
 import { isLoopbackHost } from "./transport/agent.js";
@@ -261,13 +260,6 @@ function describeHooksProblem(hooks: object): string | undefined {
   return wrong === undefined ? undefined : `${wrong} must be a function`;
 }
 
-/** The options of a client, each read once, and its connection. Throws a `ConfigurationError` that names what is wrong. */
-export function readClientOptions(given: ClientOptions): ServiceConnection & { options: ClientOptions } {
-  const options = checkConfiguration(OPTIONS_NAME, clientOptionsSchema(), given);
-  checkRuntime();
-  return { options, ...readServiceConnection(options) };
-}
-
 const OPTIONS_NAME = "client options";
 
 const MIN_NODE_VERSION = [20, 19] as const;
@@ -288,20 +280,19 @@ function checkRuntime(): void {
   );
 }
 
-interface ServiceConnection {
-  baseUrl: URL;
-  clientId: string;
-  clientSecret: ClientSecret;
-}
-
 const ENVIRONMENT_VARIABLES = {
   baseUrl: "STOCKLOT_BASE_URL",
   clientId: "STOCKLOT_CLIENT_ID",
   clientSecret: "STOCKLOT_CLIENT_SECRET",
 };
 
-/** Reads address and credentials from the options or the environment. Throws a `ConfigurationError` for what is missing or wrong. */
-function readServiceConnection(options: ClientOptions): ServiceConnection {
+/**
+ * Returns the options of a client, each read once, and its address and credentials from the options or the environment. Throws a
+ * `ConfigurationError` that names what is missing or wrong.
+ */
+export function readClientOptions(given: ClientOptions) {
+  const options = checkConfiguration(OPTIONS_NAME, clientOptionsSchema(), given);
+  checkRuntime();
   const missing: string[] = [];
   const readSetting = <Value>(name: keyof typeof ENVIRONMENT_VARIABLES, given: Value | undefined) => {
     const variable = ENVIRONMENT_VARIABLES[name];
@@ -310,14 +301,12 @@ function readServiceConnection(options: ClientOptions): ServiceConnection {
     if (!value) missing.push(`${name} is required (or the environment variable ${variable}${readProblem(variable)})`);
     return value ?? "";
   };
-  const [address, clientId, clientSecret] = [
-    readSetting("baseUrl", options.baseUrl),
-    readSetting("clientId", options.clientId),
-    readSetting("clientSecret", options.clientSecret),
-  ] as const;
+  const address = readSetting("baseUrl", options.baseUrl);
+  const clientId = readSetting("clientId", options.clientId);
+  const clientSecret = readSetting("clientSecret", options.clientSecret);
   const problem = missing.join("; ") || describeBaseUrlProblem(address, options.allowInsecureHttp === true);
   if (problem) throw new ConfigurationError(`${OPTIONS_NAME}: ${problem}`);
-  return { baseUrl: new URL(address), clientId, clientSecret };
+  return { options, baseUrl: new URL(address), clientId, clientSecret };
 }
 
 /** Why a variable of the environment cannot be read here, if it cannot. */

@@ -9,13 +9,11 @@ import type { StoredToken } from "../auth/token-store.js";
 import type { ApiRequest } from "../send/call.js";
 import { assertMatchesSchema, readJsonBody } from "../send/response.js";
 
-/** The client secret, or a function that returns the current one. */
-export type ClientSecret = string | (() => string | Promise<string>);
-
 export interface Credentials {
   clientId: string;
-  clientSecret: ClientSecret;
-  /** How long a function may take, in ms. */
+  /** The client secret, or a function that returns the current one. */
+  clientSecret: string | (() => string | Promise<string>);
+  /** How long the function may take, in ms. */
   timeoutMs: number;
   /** Where the secret and the token are noted before they are used. */
   secrets: ClientSecrets;

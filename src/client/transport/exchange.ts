@@ -2,7 +2,7 @@ import { nodeZlib } from "../../shared/node-modules.js";
 import { type Abortable, onAbort } from "../../shared/time/abort.js";
 import { startTimer } from "../../shared/time/clock.js";
 import { fieldOf } from "../../shared/unknown.js";
-import { isNetworkFailure } from "./network-failure.js";
+import { describeNetworkFailure } from "./network-failure.js";
 
 export interface ResponseHead {
   status: number;
@@ -180,7 +180,7 @@ export class Exchange {
 
   /** Fails with anything that was thrown, as a failure of the network or as an exception. */
   failWith(cause: unknown): void {
-    this.fail(isNetworkFailure(cause) ? "connection" : "exception", cause);
+    this.fail(describeNetworkFailure(cause) ? "connection" : "exception", cause);
   }
 
   /** Ends the exchange, and returns the function that reports its end. */

@@ -101,8 +101,6 @@ export function describeNetworkFailure(error: unknown): NetworkFailure | undefin
   }
 }
 
-export const isNetworkFailure = (error: unknown): boolean => describeNetworkFailure(error) !== undefined;
-
 const MAX_CAUSES = 8;
 /** System calls on a socket. Others, such as `open`, come from the caller's own code. */
 const SOCKET_CALLS: ReadonlySet<unknown> = new Set(["connect", "getaddrinfo", "read", "write", "shutdown"]);
@@ -114,17 +112,21 @@ function classify(error: unknown, depth: number): NetworkFailure | undefined {
     const advice = inner?.permanent ? inner.advice : CHECK_PROXY;
     return inner && { ...inner, problem: `through the proxy: ${inner.problem}`, advice, isRefusedHere: false };
   }
-  const several = errorsOf(error).map((one) => classify(one, depth + 1));
+  // The addresses of one host were tried in turn.
+  const errors = fieldOf(error, "errors");
+  const several = Array.isArray(errors) ? errors.map((one) => classify(one, depth + 1)) : [];
   const [first] = several;
   if (first) {
     const isRefusedHere = several.every((failure) => failure?.isRefusedHere === true);
     return { ...first, isRefusedHere, detail: several.map((failure) => failure?.detail ?? "").join("; ") };
   }
   const message = messageOf(error instanceof Error ? error : fieldOf(error, "message"));
-  const text = `${codeOf(error) ?? fieldOf(error, "name")} ${message}`;
+  const given = fieldOf(error, "code");
+  const code = typeof given === "string" ? given : undefined;
+  const text = `${code ?? fieldOf(error, "name")} ${message}`;
   const rule = RULES.find(([pattern]) => pattern.test(text));
   // A message such as "other side closed" does not say much without its code.
-  const detail = shorten(message.includes(String(codeOf(error) ?? "")) ? message : text);
+  const detail = shorten(message.includes(code ?? "") ? message : text);
   if (rule) {
     const [, problem, advice = "", permanent] = rule;
     return {
@@ -144,17 +146,6 @@ function classify(error: unknown, depth: number): NetworkFailure | undefined {
   if (fieldOf(error, "name") !== "TypeError" || !FETCH_FAILED_PATTERN.test(message)) return undefined;
   return { problem: "the connection broke", detail, advice: "", permanent: false };
 }
-
-/** Returns the errors of an AggregateError: the addresses of one host were tried in turn. */
-function errorsOf(error: object): unknown[] {
-  const errors = fieldOf(error, "errors");
-  return Array.isArray(errors) ? errors : [];
-}
-
-const codeOf = (error: object): string | undefined => {
-  const code = fieldOf(error, "code");
-  return typeof code === "string" ? code : undefined;
-};
 
 const OPENSSL_REASON_PATTERN = /[\dA-F]+:error:[^:]*:SSL routines:[^:]*:([^:\n]+).*/;
 const MAX_DETAIL_LENGTH = 300;
