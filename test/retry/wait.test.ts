@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { retryWaitMs } from "../../src/client/send/retry-wait.js";
+import { retryWaitMs } from "../../src/client/send/retry.js";
 
 const SETTINGS = { minDelayMs: 500, maxDelayMs: 8_000 };
 

@@ -17,7 +17,7 @@ import {
 import { describeNetworkFailure } from "../transport/network-failure.js";
 import { parseRetryAfterMs } from "./api-error.js";
 import type { Call } from "./call.js";
-import { failedAttempt } from "./failed-attempt.js";
+import { failedAttempt } from "./caller-error.js";
 import type { Problem } from "./failure.js";
 import { isCutOff } from "./false-success.js";
 import { type BeforeSend, notifyRetry } from "./on-retry.js";

@@ -17,12 +17,27 @@ import { Closed, OutOfTime } from "../../shared/time/abort.js";
 import { messageOf, toOneLine } from "../../shared/unknown.js";
 import { createApiError } from "./api-error.js";
 import type { Call } from "./call.js";
-import { type Failure, type Problem, SLOT_EXPIRED } from "./failure.js";
+import { consequenceOf, type Failure, type Problem, SLOT_EXPIRED } from "./failure.js";
 import { JSON_CONTENT_TYPE } from "./payload.js";
-import type { Progress } from "./progress.js";
+import type { AttemptResult, Progress } from "./progress.js";
+
+/** Returns the result of a failed attempt, or of a failed wait for an attempt. */
+export function failedAttempt(call: Call, before: Progress, problem: Problem): AttemptResult {
+  const consequence = consequenceOf(call, problem);
+  const applied = call.isWrite && consequence.applied === "unknown" ? "unknown" : before.applied;
+  const progress = { ...before, applied };
+  const error = errorOf(call, progress, problem);
+  const failure = { ...consequence, problem, error };
+  // A problem that ends the call, or the wait for an attempt, is no failure of an attempt.
+  if (NO_ATTEMPT.includes(problem.kind)) return { progress, failure };
+  call.request.onFailedAttempt?.(error);
+  return { progress: { ...progress, lastError: error }, failure };
+}
+
+const NO_ATTEMPT: readonly Problem["kind"][] = ["end", "slot too late", "slot source failed", "no token", "veto"];
 
 /** Returns the error for a problem. `progress` is how far the call has come, this attempt included. */
-export function errorOf(call: Call, progress: Progress, problem: Problem): unknown {
+function errorOf(call: Call, progress: Progress, problem: Problem): unknown {
   const { label } = call;
   const { applied, lastError } = progress;
   switch (problem.kind) {

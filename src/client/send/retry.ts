@@ -6,11 +6,10 @@
 import pRetry from "p-retry";
 import { sleep } from "../../shared/time/wait.js";
 import type { Call } from "./call.js";
-import { failedAttempt } from "./failed-attempt.js";
+import { failedAttempt } from "./caller-error.js";
 import type { Failure } from "./failure.js";
 import type { AttemptResult, Progress } from "./progress.js";
 import type { RetrySettings } from "./retry-options.js";
-import { retryWaitMs } from "./retry-wait.js";
 
 /** How many times a call is repeated with `retry: "after a moment"`. */
 const MAX_MOMENTS = 2;
@@ -81,4 +80,31 @@ function afterRetry(progress: Progress, { retry }: Failure, settings: RetrySetti
   return retries <= (retry === "after a moment" ? MAX_MOMENTS : settings.maxRetries)
     ? { ...progress, retries }
     : undefined;
+}
+
+const MAX_RETRY_AFTER_MS = 60_000;
+/**
+ * Long enough for a service that is starting on this machine. With two retries, a missing service is reported within a
+ * second.
+ */
+const MOMENT_MS = 300;
+
+/**
+ * How long to wait before a retry, in ms. `round` counts from 1 the retries after a back-off; `random` is between 0 and 1.
+ *
+ *   after a back-off   `Retry-After` of the service, up to 60 s; without it `minDelayMs`, doubled with each round, plus a random
+ *                      share of that, up to `maxDelayMs`
+ *   after a moment     300 ms
+ *   after the pause    0: the limiter waits
+ */
+export function retryWaitMs(
+  { retry, retryAfterMs = 0 }: Pick<Failure, "retry" | "retryAfterMs">,
+  round: number,
+  { minDelayMs, maxDelayMs }: Pick<RetrySettings, "minDelayMs" | "maxDelayMs">,
+  random: number,
+): number {
+  if (retry === "after the pause") return 0;
+  if (retry === "after a moment") return MOMENT_MS;
+  if (retryAfterMs > 0) return Math.min(retryAfterMs, MAX_RETRY_AFTER_MS);
+  return Math.min(minDelayMs * 2 ** (round - 1) * (1 + random), maxDelayMs);
 }
