@@ -43,14 +43,12 @@ export const modifiedSinceProbe = {
    * - future: no records; 1970: no records → `always-empty`, or the list is empty
    * - any other error → `undefined`, not known
    */
-  conclude({ page, error }: ProbeAnswer, ever?: ProbeAnswer): ModifiedSinceSupport | undefined {
+  conclude({ page, error }: ProbeAnswer, ever?: ProbeAnswer): "honoured" | "ignored" | "always-empty" | undefined {
     if (!page) return error instanceof BadRequestError || error instanceof NotImplementedError ? "ignored" : undefined;
     if (page.value.length > 0) return "ignored";
     return ever?.page && (ever.page.value.length > 0 ? "honoured" : "always-empty");
   },
 };
-
-type ModifiedSinceSupport = "honoured" | "ignored" | "always-empty";
 
 /** Sends the one or two requests of the probe, and returns the answers to them. `now`: the service's time. */
 export async function askModifiedSince<A extends ProbeAnswer>(ask: (params: ListParams) => Promise<A>, now?: number) {

@@ -25,9 +25,6 @@ export function compareWithSending(datetime: unknown, sentAt: number | undefined
 export const wasWrittenAfter = (datetime: unknown, sentAt: number | undefined): boolean =>
   compareWithSending(datetime, sentAt) === "after";
 
-/** When a write was sent, as far as clocks are concerned. */
-type SentTime = Pick<SentReceipt, "sentAt" | "clockAheadMs" | "ageMs" | "isSentHere">;
-
 /**
  * The time at which a write was sent, by the service's clock: as it was recorded with the write, or else as the `Date` headers of
  * the search show it.
@@ -39,7 +36,7 @@ export class SendingTime {
   /** Whether the local clock was set back since the write was sent. Then its present difference from the service says nothing. */
   readonly #isUnknown: boolean;
 
-  constructor(private readonly sent: SentTime) {
+  constructor(private readonly sent: Pick<SentReceipt, "sentAt" | "clockAheadMs" | "ageMs" | "isSentHere">) {
     const { sentAt, clockAheadMs } = sent;
     this.#aheadMs = clockAheadMs;
     this.#isUnknown = clockAheadMs === undefined && sentAt > Date.now();

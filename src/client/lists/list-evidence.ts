@@ -2,13 +2,6 @@ import { PaginationError } from "../../shared/errors/index.js";
 import { endOfPage, type Page, type RecordKey, startOfPage } from "./page.js";
 import { endOf, isCountPossible } from "./page-end.js";
 
-/** Why a list that has ended may lack records that the service has counted. */
-export interface ListProblem {
-  message: string;
-  /** Whether the service contradicts itself. Otherwise the client may not be allowed to see everything. */
-  isContradiction: boolean;
-}
-
 /**
  * How many pages in a row without a new record end an iteration. The search for the end doubles its steps and then
  * bisects, so 24 pages are enough even if the end has moved by 2,000 pages.
@@ -104,13 +97,14 @@ export class ListEvidence {
   }
 
   /**
-   * Ends the iteration. Returns the problem of the list, if there is one.
+   * Ends the iteration. Returns why the list may lack records that the service has counted, if it may. `isContradiction`:
+   * whether the service contradicts itself. Otherwise the client may not be allowed to see everything.
    *
    * @param hasKeys Whether the records have keys. Without keys, a record may have been emitted twice or never, so the
    * number of emitted records is not compared with the counts of the service.
    * @param wasShort Whether the last page with records was short (page-end.ts), and no page followed it.
    */
-  finish(hasKeys: boolean, wasShort: boolean): ListProblem | undefined {
+  finish(hasKeys: boolean, wasShort: boolean): { message: string; isContradiction: boolean } | undefined {
     const last = this.#last;
     const isShort = wasShort || (last !== undefined && endOf(last) === "short");
     const isIncomplete =

@@ -13,9 +13,7 @@ import { endOfPage, type Page, type PageRequest } from "./page.js";
  *
  * Only `end` proves that the list has no further records.
  */
-export type PageEnd = "more" | "end" | "short" | "uncounted";
-
-export function endOf(page: Page<unknown>): PageEnd {
+export function endOf(page: Page<unknown>): "more" | "end" | "short" | "uncounted" {
   if (page.hasMore) return "more";
   if (!isCountPossible(page)) return "uncounted";
   return page.totalCount > endOfPage(page) ? "short" : "end";

@@ -14,8 +14,7 @@ import {
 } from "../../shared/errors/index.js";
 import { redact, redactStart } from "../../shared/errors/redact.js";
 import { fieldOf, isObject } from "../../shared/unknown.js";
-import type { WireResponse } from "../transport/exchange.js";
-import { parseJsonOrUndefined, readText } from "../transport/exchange.js";
+import { parseJsonOrUndefined, readText, type WireResponse } from "../transport/exchange.js";
 import type { Call } from "./call.js";
 import { dateHeaderMs } from "./service-clock.js";
 

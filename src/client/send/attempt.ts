@@ -114,19 +114,13 @@ const MAX_FRESH_TOKEN_ROUNDS = 2;
 /** The error with which a waiting call fails after the 429 of a probe, if the call has had too many 429s. */
 const TOO_MANY_RATE_LIMITS = Symbol("too many 429s");
 
-interface Acquired {
-  slot: Slot;
-  token: string | undefined;
-  progress: Progress;
-}
-
 /**
  * Waits for a token, then for a slot. The token comes first, because the token request needs a slot, too, and there may
  * be only one slot. If the token expires or is refused while the call waits for its slot, the call begins another
  * round: it returns the slot, waits for a new token (one request for all waiting calls), and queues before other calls.
  * After a 401, the call also queues before other calls.
  */
-async function acquire(parts: ClientParts, call: Call, before: Progress): Promise<Acquired | AttemptResult> {
+async function acquire(parts: ClientParts, call: Call, before: Progress) {
   const { limiter, tokens, observer } = parts;
   const { lifetime } = call;
   const needsToken = !call.request.isTokenRequest;

@@ -9,8 +9,7 @@
  */
 import { redact } from "../../shared/errors/redact.js";
 import { fieldOf, isObject } from "../../shared/unknown.js";
-import type { WireResponse } from "../transport/exchange.js";
-import { parseJsonOrUndefined, readText } from "../transport/exchange.js";
+import { parseJsonOrUndefined, readText, type WireResponse } from "../transport/exchange.js";
 import { readErrorBody } from "./api-error.js";
 
 const HTML_TYPE_PATTERN = /^(text|application)\/(x?html|xhtml\+xml)/i;

@@ -1,4 +1,5 @@
 import { monotonicNowMs } from "../../shared/time/clock.js";
+import type { ResponseInfo } from "./request-options.js";
 
 /** The `Date` header of a response, in ms since the epoch; `undefined` if it has none. */
 export function dateHeaderMs({ date = "" }: Readonly<Record<string, string>>): number | undefined {
@@ -16,10 +17,7 @@ export function aheadMsOf(headers: Readonly<Record<string, string>>): number | u
 export function serviceTimeBefore({
   headers,
   durationMs,
-}: {
-  headers: Readonly<Record<string, string>>;
-  durationMs: number;
-}): number | undefined {
+}: Pick<ResponseInfo, "headers" | "durationMs">): number | undefined {
   const served = dateHeaderMs(headers);
   return served === undefined ? undefined : Math.floor(served - durationMs);
 }
