@@ -29,7 +29,7 @@ export type {
   MethodObservation,
 } from "./observe/events.js";
 export { instrument } from "./observe/observer.js";
-export { onRetry } from "./send/on-retry.js";
+export { onRetry } from "./send/attempt.js";
 export { encodeJson } from "./send/payload.js";
 export { GZIP_PROBLEM } from "./send/response.js";
 export { aheadMsOf, serviceTimeBefore } from "./send/service-clock.js";

@@ -20,8 +20,8 @@ import type { Call } from "./call.js";
 import { failedAttempt } from "./caller-error.js";
 import type { Problem } from "./failure.js";
 import { isCutOff } from "./false-success.js";
-import { type BeforeSend, notifyRetry } from "./on-retry.js";
 import type { AttemptResult, Progress, Sending } from "./progress.js";
+import type { RequestOptions } from "./request-options.js";
 import type { ServiceClock } from "./service-clock.js";
 
 /** The parts of a client that all attempts of its calls share. */
@@ -47,12 +47,27 @@ export async function attempt(parts: ClientParts, call: Call, progress: Progress
   return await sendOnce(parts, call, renewed);
 }
 
+type BeforeSend = NonNullable<RequestOptions["beforeSend"]>;
+
+const retryListeners = new WeakMap<BeforeSend, () => void>();
+
+/**
+ * Registers a listener for a call. The listener is called when an attempt has failed and the call will be repeated,
+ * before the wait for the next attempt. A write is repeated only if the attempt was not applied.
+ *
+ * @param beforeSend The `beforeSend` of the call, which identifies the call. There is no option for the listener,
+ * because only the outbox needs it.
+ */
+export const onRetry = (beforeSend: BeforeSend, listener: () => void): void =>
+  void retryListeners.set(beforeSend, listener);
+
 /** Reports that the call will be retried. */
 export function reportRetry({ observer }: ClientParts, call: Call, progress: Progress, reason: string): void {
   const event = { ...call.identity, attempt: progress.attempts + 1, reason };
   observer.emit("retry", () => event);
   call.observer.notify((observation) => observation.retry(event));
-  notifyRetry(call.settings.beforeSend);
+  const { beforeSend } = call.settings;
+  if (beforeSend) retryListeners.get(beforeSend)?.();
 }
 
 async function sendOnce(parts: ClientParts, call: Call, before: Progress): Promise<AttemptResult> {
