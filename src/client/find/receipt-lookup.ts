@@ -5,7 +5,7 @@ import { PermissionError, ResponseValidationError } from "../../shared/errors/in
 import { undefinedIf } from "../../shared/unknown.js";
 import { type InventoryList, type RecordNumbers, recNoOnlyLotList } from "../lists/inventory-lists.js";
 import type { ItemLookup } from "../search/item-lookup.js";
-import { SortedLists } from "../search/open-list.js";
+import { SortedLists } from "../search/sorted-list.js";
 import type { RequestOptions } from "../send/request-options.js";
 import type { ClientRequester, Requester } from "../send/requester.js";
 import { isCandidate, type JudgedReceipt, type Judgement, judgeReceipt } from "./judge-receipt.js";

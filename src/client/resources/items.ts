@@ -18,7 +18,7 @@ import { readSentCreation } from "../find/sent-write.js";
 import { createPageReader } from "../lists/decode-page.js";
 import { createPaginator, type ListDefinition, type ListOptions, readingOf } from "../lists/list.js";
 import type { Paginator } from "../lists/paginator.js";
-import { itemReader, itemRequest } from "../search/item-request.js";
+import { itemReader, itemRequest } from "../search/part-numbers.js";
 import { describeFalseSuccess } from "../send/false-success.js";
 import { requestOf } from "../send/payload.js";
 import type { RequestOptions } from "../send/request-options.js";

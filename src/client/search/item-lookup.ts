@@ -14,8 +14,6 @@ import type { ClientRequester, Requester, RequestGroup } from "../send/requester
 import { SharedRequests } from "../send/shared-requests.js";
 import { Admission, type SearchRequest } from "./admission.js";
 import { findByPartNo } from "./find-by-part-no.js";
-import { type ListByPartNo, readByPartNo } from "./list-by-part-no.js";
-import { SortedLists } from "./open-list.js";
 import { pagesOf, partNoRequest, readPartNos } from "./part-numbers.js";
 import { type ReadTime, ResultCache } from "./result-cache.js";
 import {
@@ -25,8 +23,8 @@ import {
   skusSchema,
 } from "./search-options.js";
 import type { SearchedItem } from "./sku-order.js";
-import { readEnd, type SortedList, UnsearchableListError, unlessUnsearchable } from "./sorted-list.js";
-import { WholeReadings } from "./whole-readings.js";
+import { readEnd, type SortedList, SortedLists, UnsearchableListError, unlessUnsearchable } from "./sorted-list.js";
+import { readByPartNo, WholeReadings } from "./whole-readings.js";
 
 const MAX_PART_NUMBERS = 10_000;
 /**
@@ -77,7 +75,7 @@ export class ItemLookup {
   readonly #memories = new SortedLists();
   readonly #results: ResultCache;
   readonly #admission: Admission;
-  readonly #wholeReadings: WholeReadings<ListByPartNo>;
+  readonly #wholeReadings: WholeReadings;
   readonly #warned = new Set<string>();
   /** Counts the searches that share no requests. The count makes their keys differ. */
   #unshared = 0;

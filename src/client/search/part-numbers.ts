@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Item } from "../../service/item.js";
+import { type Item, itemSchema } from "../../service/item.js";
 import { comparableSku } from "../../service/key.js";
 import { MAX_PAGE_SIZE } from "../../service/lists.js";
 import { READS } from "../../service/operations.js";
@@ -9,9 +9,18 @@ import { createPageReader } from "../lists/decode-page.js";
 import { isListCheaper } from "../lists/effort.js";
 import type { ApiRequest } from "../send/call.js";
 import type { Requester } from "../send/requester.js";
-import { invalidResponseError } from "../send/response.js";
-import { itemRequest } from "./item-request.js";
+import { createJsonReader, invalidResponseError } from "../send/response.js";
 import type { SortedList } from "./sorted-list.js";
+
+export const itemReader = /* @__PURE__ */ createJsonReader(itemSchema);
+
+/** The request for one item. Source: service interface, "GET /Item". */
+export const itemRequest = (key: string, type: "id" | "alias"): ApiRequest<Item> => ({
+  method: "GET",
+  path: READS.readItems.path,
+  query: { key, type },
+  read: itemReader,
+});
 
 export const pagesOf = (total: number) => Math.max(1, Math.ceil(total / MAX_PAGE_SIZE));
 
