@@ -50,12 +50,10 @@ export function judgeReceipt(lots: Iterable<Lot>, receipt: JudgedReceipt): Judge
   const possible: Lot[] = [];
   for (const lot of lots) {
     const isOfItem = lot.partNo === partNo || isSameSku(lot.shortID, itemID);
-    if (!isCandidate(lot, lastRecNo)) {
-      if (receipt.showsOwn(lot, isOfItem)) possible.push(lot);
-    } else if (receipt.isOwn(lot, isOfItem)) own.push(lot);
-    else if (receipt.showsOwn(lot, isOfItem)) possible.push(lot);
-    else if (isOfItem ? !receipt.isOthers(lot) && receipt.mayBeOwn(lot) : receipt.mayBeOwnOfOtherItem(lot))
-      possible.push(lot);
+    const mayBe = () => (isOfItem ? !receipt.isOthers(lot) && receipt.mayBeOwn(lot) : receipt.mayBeOwnOfOtherItem(lot));
+    const isNew = isCandidate(lot, lastRecNo);
+    if (isNew && receipt.isOwn(lot, isOfItem)) own.push(lot);
+    else if (receipt.showsOwn(lot, isOfItem) || (isNew && mayBe())) possible.push(lot);
   }
   if (own.length > 0) return { outcome: "applied", lots: own };
   return { outcome: possible.length > 0 ? "ambiguous" : "none", lots: possible };

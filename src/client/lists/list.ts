@@ -152,15 +152,17 @@ function createPageSession<T>(
   };
 }
 
-/** The topics about which each client has warned. */
-const warned = new WeakMap<ResponseContext["validation"], Set<string>>();
+type Warner = Pick<ResponseContext["validation"], "warn">;
 
-function warnOnce(validation: ResponseContext["validation"], topic: string, message: string): void {
-  const topics = warned.get(validation) ?? new Set();
-  warned.set(validation, topics);
+/** The topics about which each client has warned. */
+const warned = new WeakMap<Warner, Set<string>>();
+
+export function warnOnce(client: Warner, topic: string, message: string): void {
+  const topics = warned.get(client) ?? new Set();
+  warned.set(client, topics);
   if (topics.has(topic)) return;
   topics.add(topic);
-  validation.warn(message);
+  client.warn(message);
 }
 
 /**

@@ -101,11 +101,6 @@ const pageQuerySchema = /* @__PURE__ */ lazy(() =>
   z.object({ page: integer().min(1), pageSize: integer().min(1), sort: string() }).partial(),
 );
 
-/** Reads unchecked JSON; the response to a DELETE or a PUT may also have no body. */
-function createUncheckedJsonReader<T>(): ResponseReader<T> {
-  return (context) => castUnchecked(context.response.body.length === 0 ? undefined : readJsonBody(context));
-}
-
 /** `client.request`. */
 export async function sendCustomRequest<T>(
   requester: Requester,
@@ -113,16 +108,11 @@ export async function sendCustomRequest<T>(
   options?: RequestOptions,
 ): Promise<T> {
   const { method, path, query, body, schema } = checkInput("request", customRequestSchema, request);
-  return requester.send(
-    {
-      method,
-      path,
-      query,
-      body,
-      read: schema ? createStandardJsonReader(schema) : createUncheckedJsonReader<T>(),
-    },
-    options,
-  );
+  // The response to a DELETE or a PUT may also have no body.
+  const readUnchecked: ResponseReader<T> = (context) =>
+    castUnchecked(context.response.body.length === 0 ? undefined : readJsonBody(context));
+  const read = schema ? createStandardJsonReader(schema) : readUnchecked;
+  return requester.send({ method, path, query, body, read }, options);
 }
 
 /** `client.paginate`. */

@@ -231,12 +231,8 @@ export class Inventory {
    * @throws OutcomeUnknownError if it was sent and no usable response arrived: resend it only if {@link findReceipt}
    * reports "not-applied".
    */
-  async receive(input: ReceiveInput, options?: RequestOptions): Promise<TransactionResult> {
-    let sent: object | undefined;
-    const onBody = (body: object) => (sent = body);
-    const result = await this.#transact("receive", input, options, onBody);
-    if (result.recNo !== undefined && sent) setNewest(this.#sentReceipts, result.recNo, sent, MAX_KNOWN_RECEIPTS);
-    return result;
+  receive(input: ReceiveInput, options?: RequestOptions): Promise<TransactionResult> {
+    return this.#transact("receive", input, options);
   }
 
   /**
@@ -333,12 +329,11 @@ export class Inventory {
     transaction: keyof typeof RECOVERY_HINTS,
     input: ReceiveInput | MoveInput | IssueInput,
     options: RequestOptions | undefined,
-    onBody?: (body: object) => void,
   ): Promise<TransactionResult> {
     const operation = WRITES[transaction];
     const body = checkInput(`inventory.${transaction}`, operation.input, input);
-    onBody?.(body);
-    return this.#requester.send(
+    const isReceipt = transaction === "receive";
+    const result = await this.#requester.send(
       {
         ...requestOf(operation),
         body,
@@ -346,10 +341,12 @@ export class Inventory {
         describeFalseSuccess,
         recoveryHint: RECOVERY_HINTS[transaction],
         shortID: body.itemID,
-        ...(transaction === "receive" && { lastRecNo: () => this.#numbers.highest }),
+        ...(isReceipt && { lastRecNo: () => this.#numbers.highest }),
       },
       options,
     );
+    if (isReceipt && result.recNo !== undefined) setNewest(this.#sentReceipts, result.recNo, body, MAX_KNOWN_RECEIPTS);
+    return result;
   }
 }
 

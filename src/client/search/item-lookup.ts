@@ -8,7 +8,7 @@ import { monotonicNowMs } from "../../shared/time/clock.js";
 import { race, whenAborted } from "../../shared/time/wait.js";
 import { durationOf, isListCheaper, requestsForList, slotAllowanceOf } from "../lists/effort.js";
 import type { InventoryList } from "../lists/inventory-lists.js";
-import type { ListDefinition, ListOptions } from "../lists/list.js";
+import { type ListDefinition, type ListOptions, warnOnce } from "../lists/list.js";
 import type { RequestOptions } from "../send/request-options.js";
 import type { ClientRequester, Requester, RequestGroup } from "../send/requester.js";
 import { SharedRequests } from "../send/shared-requests.js";
@@ -76,7 +76,6 @@ export class ItemLookup {
   readonly #results: ResultCache;
   readonly #admission: Admission;
   readonly #wholeReadings: WholeReadings;
-  readonly #warned = new Set<string>();
   /** Counts the searches that share no requests. The count makes their keys differ. */
   #unshared = 0;
   /** The first of the searches of `show`, while the order is not proved. */
@@ -279,7 +278,9 @@ export class ItemLookup {
       if (!(error instanceof UnsearchableListError)) throw error;
       if (ifUnsorted === "error")
         throw new PaginationError(`${error.message}. Leave out ifUnsorted to read the whole list.`);
-      this.#warnOnce(definition.name, error.message);
+      const advice = "Keep a mirror (stocklot/mirror) and query that instead.";
+      const message = `${error.message}, so the whole list is read for one item. ${advice}`;
+      warnOnce(this.#requester, definition.name, message);
       return await this.#readAll(lookup, partNos);
     }
   }
@@ -318,14 +319,6 @@ export class ItemLookup {
         `takes about ${requests} requests, more than totalTimeoutMs (${totalTimeoutMs} ms) allows. Set ifUnsorted: "error", ` +
         "accept older results with maxAgeMs, or query a copy (stocklot/mirror).",
       { clock: "totalTimeoutMs", retryAfterMs: Number.isFinite(retryAfterMs) ? retryAfterMs : undefined },
-    );
-  }
-
-  #warnOnce(name: string, problem: string): void {
-    if (this.#warned.has(name)) return;
-    this.#warned.add(name);
-    this.#requester.warn(
-      `${problem}, so the whole list is read for one item. Keep a mirror (stocklot/mirror) and query that instead.`,
     );
   }
 }
