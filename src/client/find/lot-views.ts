@@ -22,7 +22,6 @@ const MAX_VIEW_PAGES = 20;
 /** How many times both views are read if the list changes between two requests. */
 const MAX_TRIES = 3;
 
-/** The result of both views. */
 export interface LotViews {
   /** All lots on the pages that were read. */
   lots: Lot[];
@@ -47,7 +46,6 @@ export interface LotList {
   numbered: SortedList<Lot>;
 }
 
-/** Reads both views until they agree. Gives up after `MAX_TRIES`. */
 export async function readLotViews(list: LotList, above: number): Promise<LotViews> {
   const lots: Lot[] = [];
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
@@ -112,7 +110,6 @@ async function readNumbered({ numbered: list }: LotList, above: number): Promise
   return readView(read, isBehind, above).catch(unlessUnsearchable);
 }
 
-/** A page of a view. */
 interface ViewPage {
   lots: readonly Lot[];
   total: number;

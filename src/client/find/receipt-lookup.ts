@@ -33,7 +33,6 @@ export interface LookUp {
   reason: string;
 }
 
-/** The options of a look. */
 export interface Look {
   options: RequestOptions;
   /**

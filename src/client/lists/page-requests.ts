@@ -48,12 +48,10 @@ export class PageRequests<T> {
     return requested;
   }
 
-  /** Ends the turn of the next page. */
   shift(): void {
     this.#outstanding.shift();
   }
 
-  /** Allows one more outstanding request. */
   widen(): void {
     this.#width = Math.min(this.#width + 1, this.#maxWidth);
   }

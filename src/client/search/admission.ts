@@ -30,7 +30,6 @@ const LAST_WEIGHT = 0.2;
 /** The time after which the average counts half if no search has ended since, in ms. */
 const HALF_LIFE_MS = 10_000;
 
-/** A search that asks to begin. */
 export interface SearchRequest {
   /** Method and path, the start of messages. */
   label: string;
@@ -49,7 +48,6 @@ interface BegunSearch {
   users: number;
 }
 
-/** Admits the searches of one client. */
 export class Admission {
   readonly #begun = new Map<string, BegunSearch>();
   /** The searches in turn, in the order in which they came. */

@@ -199,7 +199,6 @@ class Bracket {
     this.#runEnd = runEnd;
   }
 
-  /** Returns the page to read next. */
   next(): PageRequest {
     const { maxPageSize, total } = this.list.memory;
     const low = this.#low?.position ?? -1;

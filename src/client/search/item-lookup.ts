@@ -41,13 +41,11 @@ const PAGES_OF_PROOF = 5;
 /** No read-ahead: the pages belong to one call, and a request group cannot abort a single page. */
 const ONE_BY_ONE: ListOptions = { readAhead: 0 };
 
-/** The records of one item in a list. */
 export interface ItemRecords<T> {
   partNo: number;
   records: T[];
 }
 
-/** The records of several items. */
 export interface FoundItems<T> {
   path: string;
   /** The records by SKU, as the caller spelled it. */
@@ -56,7 +54,6 @@ export interface FoundItems<T> {
   missing: Map<string, NotFoundError>;
 }
 
-/** One call that searches. */
 interface Lookup<T> {
   group: RequestGroup;
   list: SortedList<T>;

@@ -9,7 +9,6 @@ import type { RequestOptions, ResponseInfo } from "../send/request-options.js";
 import type { ClientRequester, Requester, RequestGroup } from "../send/requester.js";
 import type { SortedList } from "./sorted-list.js";
 
-/** The records of a whole list, by part number. */
 export interface ListByPartNo {
   byPartNo: ReadonlyMap<number, unknown[]>;
   /** When the reading began, by the monotonic clock in ms. */
@@ -23,7 +22,6 @@ interface WholeReading {
   last: ResponseInfo | undefined;
 }
 
-/** A caller who needs a whole list. */
 export interface WholeReader {
   lifetime: Lifetime;
   /** The options of the requests, if this caller begins the reading. */

@@ -16,7 +16,6 @@ import { mergeRetryOptions } from "./retry-options.js";
 import { SharedRequests } from "./shared-requests.js";
 import { WriteLog } from "./write-log.js";
 
-/** Sends requests. */
 export interface Requester {
   /**
    * Sends a request and returns the result of its reader. `ownerSignal` also aborts the request. It belongs to the
@@ -60,7 +59,6 @@ export interface RequesterConfig extends Omit<ClientParts, "closed" | "onTheWire
 export class ClientRequester implements Requester, ClientState {
   /** Aborted when the client is closed. */
   readonly closed = new Lifetime([], Infinity);
-  /** The writes of this client. */
   readonly writes = new WriteLog();
   readonly #shared = new SharedRequests(this.writes, (lifetime, request, options, onSend) =>
     this.#sendWithin(lifetime, request, options, onSend),

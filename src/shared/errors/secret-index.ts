@@ -25,7 +25,6 @@ interface Form {
   after: number;
 }
 
-/** The part of a string between two positions. */
 type Range = readonly [start: number, end: number];
 
 /** Secrets that must not be shown. A secret stays in the index until `delete` was called as often as `add`. */
@@ -48,7 +47,6 @@ export class SecretIndex {
     }
   }
 
-  /** Undoes one `add`. */
   delete(secret: string): void {
     const known = this.#secrets.get(secret);
     if (!known) return;
@@ -99,7 +97,6 @@ export function replaceSecrets(text: string, indexes: readonly SecretIndex[], re
   return found.length === 0 ? text : replaceRanges(text, found, replacement);
 }
 
-/** A string with something else in place of ranges. */
 function replaceRanges(text: string, ranges: readonly Range[], replacement: string): string {
   let shown = "";
   let end = 0;

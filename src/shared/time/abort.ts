@@ -70,7 +70,6 @@ export class Lifetime {
       this.#stops.push(startTimer(totalTimeoutMs, () => this.abort(new OutOfTime(totalTimeoutMs))));
   }
 
-  /** The remaining part of the total time, in ms. */
   get remainingMs(): number {
     return this.#endsAt - monotonicNowMs();
   }
@@ -84,7 +83,6 @@ export class Lifetime {
     return this.#controller.signal;
   }
 
-  /** Calls back when it is aborted. Returns a function that removes the callback. */
   onAbort(callback: () => void): () => void {
     this.#callbacks.add(callback);
     return () => void this.#callbacks.delete(callback);
