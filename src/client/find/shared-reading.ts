@@ -46,16 +46,15 @@ export class SharedReading<T> {
     read: (above: number, options: RequestOptions) => Promise<T>,
   ): Waiting<T> {
     let response: ResponseInfo | undefined;
-    const begun: Omit<Waiting<T>, "work"> = { above, isTaken: false };
     const work = new SharedWork(async (lifetime) => {
       await this.#running.get(key)?.catch(() => {});
       await nextTurn();
-      if (this.#waiting.get(key) === begun) this.#waiting.delete(key);
+      if (this.#waiting.get(key) === waiting) this.#waiting.delete(key);
       lifetime.throwIfAborted();
       const note = (last: ResponseInfo) => {
         response = last;
       };
-      const reading = read(begun.above, { ...settings, signal: lifetime.signal, onResponse: note });
+      const reading = read(waiting.above, { ...settings, signal: lifetime.signal, onResponse: note });
       this.#running.set(key, reading);
       try {
         return { value: await reading, response };
@@ -63,7 +62,7 @@ export class SharedReading<T> {
         if (this.#running.get(key) === reading) this.#running.delete(key);
       }
     });
-    const waiting = Object.assign(begun, { work });
+    const waiting: Waiting<T> = { above, isTaken: false, work };
     this.#waiting.set(key, waiting);
     return waiting;
   }

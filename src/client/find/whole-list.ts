@@ -38,18 +38,8 @@ export async function readWholeList(
   return { lots: [...first.lots, ...second.lots], extent: isSame ? (isShort ? "short" : "complete") : "unclear" };
 }
 
-interface ReadOnce {
-  lots: Lot[];
-  hasAscended: boolean;
-  /** Whether there are as many lots as the service counts. */
-  isCounted: boolean;
-}
-
-async function readOnce(
-  group: Requester,
-  list: InventoryList<Lot>,
-  params: { wid?: number },
-): Promise<ReadOnce | undefined> {
+/** `isCounted`: whether there are as many lots as the service counts. */
+async function readOnce(group: Requester, list: InventoryList<Lot>, params: { wid?: number }) {
   const reader = openReader(group, list(params, { gapless: true, readAhead: 0 }), { provesEnd: true });
   const lots: Lot[] = [];
   let last = -Infinity;

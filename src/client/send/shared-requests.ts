@@ -44,13 +44,11 @@ const PRIORITIES: readonly Priority[] = ["high", "normal", "low"];
  */
 export class SharedRequests {
   readonly #requests = new Map<string, SharedRequest<unknown>>();
-  readonly #writes: WriteLog;
-  readonly #send: SendWithin;
 
-  constructor(writes: WriteLog, send: SendWithin) {
-    this.#writes = writes;
-    this.#send = send;
-  }
+  constructor(
+    private readonly writes: WriteLog,
+    private readonly sendWithin: SendWithin,
+  ) {}
 
   /**
    * Returns a key of the options that must be equal for a request to be shared; `undefined` if the options rule sharing
@@ -97,33 +95,28 @@ export class SharedRequests {
   }
 
   #isJoinable({ work, epoch }: SharedRequest<unknown>): boolean {
-    return !work.isAborted && (epoch === undefined || epoch === this.#writes.epoch);
+    return !work.isAborted && (epoch === undefined || epoch === this.writes.epoch);
   }
 
   #begin<T>(key: string, request: ApiRequest<T>, options: RequestOptions & { priority: Priority }): SharedRequest<T> {
     let sentAt = monotonicNowMs();
-    const begun: Omit<SharedRequest<T>, "work"> = {
-      response: undefined,
-      priority: options.priority,
-      epoch: undefined,
-      next: undefined,
-    };
     const onSend = () => {
       sentAt = monotonicNowMs();
-      begun.epoch = this.#writes.epoch;
+      shared.epoch = this.writes.epoch;
     };
     const onResponse = (response: ResponseInfo) => {
-      begun.response = response;
+      shared.response = response;
     };
     const work = new SharedWork(async (lifetime) => {
       try {
-        const value = await this.#send(lifetime, request, { ...options, onResponse }, onSend);
+        const value = await this.sendWithin(lifetime, request, { ...options, onResponse }, onSend);
         return { value, sentAt };
       } finally {
-        if (this.#requests.get(key) === begun) this.#requests.delete(key);
+        if (this.#requests.get(key) === shared) this.#requests.delete(key);
       }
     });
-    const shared = Object.assign(begun, { work });
+    const { priority } = options;
+    const shared: SharedRequest<T> = { work, response: undefined, priority, epoch: undefined, next: undefined };
     this.#requests.set(key, shared as SharedRequest<unknown>);
     return shared;
   }
