@@ -9,7 +9,7 @@ import { checkInput, lazy, readInput, string, withCheck } from "../shared/schema
 import { snapshotOf } from "../shared/snapshot.js";
 import { mapInTurns } from "../shared/time/turn.js";
 import { fieldOf, isObject, messageOf } from "../shared/unknown.js";
-import { OUTBOX_OPERATIONS, type OutboxInputs, type OutboxOperation } from "../writes/operation.js";
+import { OUTBOX_OPERATIONS, type OutboxInputs, type OutboxOperation, skuOfInput } from "../writes/operation.js";
 import { type MarkField, markOf, withMark } from "./marks.js";
 
 export type { ItemReference, OutboxInputs, OutboxOperation } from "../writes/operation.js";
@@ -180,7 +180,7 @@ export function newEntry(method: string, entry: unknown, mark: MarkField | false
   return {
     key,
     operation,
-    lane: laneOf(String(fieldOf(input, "itemID") ?? fieldOf(input, "shortID"))),
+    lane: laneOf(skuOfInput(input)),
     input: JSON.stringify(input),
     inputHash: createHash("sha256").update(canonicalJson({ operation, input })).digest("hex"),
     addedAt: Date.now(),

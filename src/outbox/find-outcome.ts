@@ -4,6 +4,7 @@ import { comparableSku } from "../service/key.js";
 import { isSameValue } from "../service/same-value.js";
 import { isNoSuchItem } from "../shared/errors/api-errors.js";
 import { fieldOf, undefinedIf } from "../shared/unknown.js";
+import { skuOfInput } from "../writes/operation.js";
 import { inputOf, type StoredEntry } from "./entry.js";
 import { hasMark, markOf, showsMark } from "./marks.js";
 import type { OpenStore } from "./store.js";
@@ -56,7 +57,7 @@ async function lookedUpReceipt(store: OpenStore, entry: StoredEntry): Promise<Lo
   const marks = await marksOfOthers(store, entry);
   const texts = receiptTexts(input);
   return {
-    itemID: String(fieldOf(input, "itemID")),
+    itemID: skuOfInput(input),
     wid: Number(fieldOf(input, "wid")),
     lastRecNo: entry.lastRecNo ?? undefined,
     seen: new Map(),
@@ -104,14 +105,14 @@ export async function lookUpAfterRefusal(search: ItemLookUp): Promise<LookUpResu
 }
 
 const readEntryItem = ({ client, entry, options }: ItemLookUp): Promise<Item | undefined> =>
-  client.items.get(skuOfEntry(entry), options).catch(undefinedIf(isNoSuchItem));
+  client.items.get(skuOfInput(inputOf(entry)), options).catch(undefinedIf(isNoSuchItem));
 
 /** The most pages of a list that are read for one item. */
 const MAX_ITEM_PAGES = 100;
 
 /** Searches the list, since a service may return only active items by their SKUs. */
 async function findListedItem({ client, entry, options }: ItemLookUp): Promise<Item | undefined> {
-  const wanted = comparableSku(skuOfEntry(entry));
+  const wanted = comparableSku(skuOfInput(inputOf(entry)));
   const list = client.items.list({ includeDiscontinued: true }, { ...options, gapless: true, readAhead: 0 });
   let pages = 0;
   for await (const { value } of list.pages()) {
@@ -121,8 +122,6 @@ async function findListedItem({ client, entry, options }: ItemLookUp): Promise<I
   }
   return undefined;
 }
-
-const skuOfEntry = (entry: StoredEntry) => String(fieldOf(inputOf(entry), "shortID"));
 
 /** Compares an item with what was sent: it must show every field that was sent, with an equal value. */
 function compareItem(entry: StoredEntry, item: Item): LookUpResult {

@@ -4,8 +4,9 @@ import { InputValidationError, StocklotError } from "../shared/errors/index.js";
 import { monotonicNowMs, startTimer } from "../shared/time/clock.js";
 import { repeat } from "../shared/time/repeat.js";
 import { sleep } from "../shared/time/wait.js";
-import { fieldOf, messageOf, undefinedIf } from "../shared/unknown.js";
+import { messageOf, undefinedIf } from "../shared/unknown.js";
 import { FailuresInARow } from "../writes/failures-in-a-row.js";
+import { skuOfInput } from "../writes/operation.js";
 import { entryOf, inputOf, newEntry, type OutboxEntry, type OutboxEntryInput, type StoredEntry } from "./entry.js";
 import { withoutMark } from "./marks.js";
 import { MAX_TAKEOVERS, type Outbox, type SenderAccess } from "./outbox.js";
@@ -106,7 +107,7 @@ export class SingleWrites {
           try {
             const [added] = await access.addBound([given]);
             const limits = { maxUncertain: 1, upTo: added?.sequence ?? 0 };
-            await access.runItem(itemIDOf(given), until, new FailuresInARow(), limits);
+            await access.runItem(skuOfInput(given.input), until, new FailuresInARow(), limits);
           } finally {
             await cancelUnsent(outbox, [given]);
             const stored = await outbox.get(given.key);
@@ -187,19 +188,17 @@ async function reasonAgainst(
   { access, until, besides }: Pick<BookOptions, "until" | "besides"> & { access: SenderAccess },
 ): Promise<Booked | undefined> {
   const upTo = await outbox.read((store) => store.lastPlace());
-  await access.runItem(itemIDOf(given), until, new FailuresInARow(), { upTo });
+  await access.runItem(skuOfInput(given.input), until, new FailuresInARow(), { upTo });
   const known = await readKnown(outbox, given);
   if (known.is !== "new") return known;
   const unforeseen = known.equals.find(({ key }) => !besides.includes(key));
   if (unforeseen) return { is: "equal", entry: unforeseen };
   // An earlier write of the item could not be sent, and must be sent first.
   for (const state of ["pending", "sending"] as const)
-    for await (const before of outbox.entries({ item: itemIDOf(given), state }))
+    for await (const before of outbox.entries({ item: skuOfInput(given.input), state }))
       return { is: "blocked", entry: before };
   return undefined;
 }
-
-const itemIDOf = ({ input }: OutboxEntryInput) => String(fieldOf(input, "itemID"));
 
 /** Cancels bound writes that were not sent: they would block the item until the next sender cancels them. */
 export async function cancelUnsent(outbox: Outbox, writes: readonly OutboxEntryInput[]): Promise<void> {
