@@ -151,13 +151,13 @@ export interface OutboxWatchOptions extends OutboxRunOptions {
   onError?: ((error: unknown) => unknown) | undefined;
 }
 
-/** The shortest lease, in ms. A shorter lease could end before anything is sent. */
 export const DEFAULT_OUTBOX_SETTLE_MS = 60_000;
+/** The shortest lease, in ms. A shorter lease could end before anything is sent. */
 const MIN_LEASE_MS = 10;
 
 /** A finite time: if `settleMs` were infinite, no outcome would ever be decided. */
-const finiteMsSchema = () =>
-  valueThat<number>((value) => Number.isFinite(value) && Number(value) >= 0, "must be finite");
+const finiteMsSchema = (min: number, message: string) =>
+  valueThat<number>((value) => Number.isFinite(value) && Number(value) >= min, message).optional();
 
 export const outboxOptionsSchema = /* @__PURE__ */ lazy(() =>
   z.strictObject({
@@ -166,11 +166,8 @@ export const outboxOptionsSchema = /* @__PURE__ */ lazy(() =>
       ["open", "join"],
       "must be created by sqliteOutboxStore or postgresOutboxStore",
     ),
-    settleMs: finiteMsSchema().optional(),
-    leaseMs: valueThat<number>(
-      (value) => Number.isFinite(value) && Number(value) >= MIN_LEASE_MS,
-      `must be a finite number of ms, at least ${MIN_LEASE_MS}`,
-    ).optional(),
+    settleMs: finiteMsSchema(0, "must be finite"),
+    leaseMs: finiteMsSchema(MIN_LEASE_MS, `must be a finite number of ms, at least ${MIN_LEASE_MS}`),
     mark: z.literal(["remark", "serial", false], { error: 'must be "remark", "serial" or false' }).optional(),
   }),
 );
