@@ -13,18 +13,15 @@ import { type NewEntry, type OutboxState, otherInput, type StoredEntry } from ".
  * has the name of the present sender (sender-lock.ts). Each method is one transaction.
  */
 
-/** The names of the tables as they are written in the SQL of the database. */
-export interface TableNames {
-  store: string;
-  entries: string;
-}
-
 const STORE_TABLE = "stocklot_outbox_store";
 
-export const tableNamesOf = ({ nameOf }: Dialect): TableNames => ({
+export const tableNamesOf = ({ nameOf }: Dialect) => ({
   store: nameOf(STORE_TABLE),
   entries: nameOf("stocklot_outbox_entries"),
 });
+
+/** The names of the tables as they are written in the SQL of the database. */
+export type TableNames = ReturnType<typeof tableNamesOf>;
 
 /** The fields of a new entry. */
 const ADDED = ["key", "operation", "lane", "input", "inputHash", "addedAt", "boundTo"] as const;
@@ -76,13 +73,11 @@ export type EntryChange = Partial<
   Pick<StoredEntry, "state" | "settledAt" | "resolvedAt" | "resolvedFrom" | "result" | "error">
 >;
 
-type Keyed = Pick<StoredEntry, "key">;
-
 /** The values that a change expects. If the entry has other values by then, it is not changed. */
 export type AsRead = Pick<StoredEntry, "key" | "state" | "attempts">;
 
 /** Which entries are listed. */
-export interface EntryFilter {
+interface EntryFilter {
   state?: OutboxState | undefined;
   lane?: string | undefined;
   /** Whether pruned entries are listed, too. */
@@ -99,14 +94,6 @@ export interface UnsettledCounts extends Record<Unsettled, number> {
 
 /** Number of entries by state. */
 export type OutboxCounts = UnsettledCounts & Record<OutboxState, number>;
-
-/** A part of the entries, in the order of their places. */
-interface Part {
-  /** The place before the first entry of the part. */
-  from: number;
-  /** The place of the last entry of the part. */
-  to: number;
-}
 
 /** The present sender in the row of the store. */
 export interface SenderRow {
@@ -248,7 +235,7 @@ export class OpenStore {
   }
 
   /** Returns the entries with these keys, by key. Keys that do not exist are left out. */
-  getMany(keys: readonly Keyed[]): Promise<Map<string, StoredEntry>> {
+  getMany(keys: readonly Pick<StoredEntry, "key">[]): Promise<Map<string, StoredEntry>> {
     const read = async (run: SqlQuery) => {
       const found = new Map<string, StoredEntry>();
       for (const part of batchesOf(keys)) for (const [key, entry] of await this.#find(run, part)) found.set(key, entry);
@@ -455,9 +442,10 @@ export class OpenStore {
 
   /**
    * Divides the entries that a condition selects into parts, so that no command of SQLite blocks the event loop for long.
-   * PostgreSQL gets one part with all entries, since its server is another process.
+   * PostgreSQL gets one part with all entries, since its server is another process. The entries of a part have places above
+   * `from`, up to `to`.
    */
-  async *#parts(run: SqlQuery, condition = "true", lane?: string): AsyncGenerator<Part> {
+  async *#parts(run: SqlQuery, condition = "true", lane?: string): AsyncGenerator<{ from: number; to: number }> {
     if (this.database.kind === "postgres") return yield { from: 0, to: BEYOND_LAST_PLACE };
     const ofLane = lane === undefined ? "" : "AND lane = $2";
     const sql = `SELECT max(sequence) AS last FROM (SELECT sequence FROM ${this.names.entries}
@@ -497,7 +485,7 @@ export class OpenStore {
     return this.database.transaction((run) => updateRows(this.database, run, update));
   }
 
-  async #find(run: SqlQuery, keys: readonly Keyed[]): Promise<Map<string, StoredEntry>> {
+  async #find(run: SqlQuery, keys: readonly Pick<StoredEntry, "key">[]): Promise<Map<string, StoredEntry>> {
     const sql = `SELECT ${SELECTED} FROM ${this.names.entries} WHERE key IN (${placeholders(keys.length)})`;
     const rows = await run(
       sql,
