@@ -44,7 +44,7 @@ const POSTGRES_ADVICE =
   "Check that the database can be reached, that the user has the rights, and that nobody keeps the tables locked. Then try again.";
 
 /** A command that has failed. */
-export interface Attempted {
+interface Attempted {
   sql: string;
   /** Whether its transaction only reads. */
   reads: boolean;

@@ -5,14 +5,7 @@ import { monotonicNowMs } from "../shared/time/clock.js";
 import { afterMs, race, sleep, type WaitEnd, whenAborted } from "../shared/time/wait.js";
 import { fieldOf, isObject } from "../shared/unknown.js";
 import type { SqlDatabase, SqlQuery, SqlRow, SqlValue, TransactionOptions } from "./database.js";
-import {
-  type Attempted,
-  absenceOf,
-  isReadOnlyServer,
-  isRejected,
-  isUndone,
-  postgresErrorOf,
-} from "./postgres-failure.js";
+import { absenceOf, isReadOnlyServer, isRejected, isUndone, postgresErrorOf } from "./postgres-failure.js";
 import {
   addressOf,
   assertReadsText,
@@ -234,7 +227,6 @@ class Connection {
   /** Sends a command, or several if there are no `values`. `mayBeStored`: whether the command commits changes. */
   async send(text: string, values?: readonly SqlValue[], mayBeStored = false): Promise<SqlRow[]> {
     const { reads, timeoutMs, signal } = this.settings;
-    const attempted: Attempted = { sql: text, reads, mayBeStored };
     try {
       signal?.throwIfAborted();
       const reply = this.queryable.query({ text, ...(values && { values: [...values] }), types: TEXT_TYPES });
@@ -244,7 +236,7 @@ class Connection {
     } catch (error) {
       this.isLost ||= !isRejected(error) || isReadOnlyServer(error);
       if (signal?.aborted && error === signal.reason && !mayBeStored) throw error;
-      throw StorageError.is(error) ? error : postgresErrorOf(error, this.address, attempted);
+      throw StorageError.is(error) ? error : postgresErrorOf(error, this.address, { sql: text, reads, mayBeStored });
     }
   }
 }

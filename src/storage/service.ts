@@ -10,19 +10,16 @@ export interface ServiceAccount {
   readonly clientId: string;
 }
 
-/** The words of a message about a recorded service. */
-interface StoredThing {
-  /** The method that was called. */
-  method: string;
-  noun: "store" | "plan" | "snapshot" | "copy";
-}
-
 /**
  * Throws a `ConfigurationError` unless the recorded service is the client's service: it has the same address and client
  * ID, or the `serviceId` that the caller has set. A copy always needs the same client ID, because it shows what that
  * client may see.
  */
-export function assertSameAccount({ method, noun }: StoredThing, recorded: ServiceAccount, own: ServiceAccount): void {
+export function assertSameAccount(
+  { method, noun }: { method: string; noun: "store" | "plan" | "snapshot" | "copy" },
+  recorded: ServiceAccount,
+  own: ServiceAccount,
+): void {
   const isCopy = noun === "copy";
   const isSameClient = recorded.clientId === own.clientId;
   const isSameService = recorded.id === own.id || (isCopy && recorded.address === own.address);

@@ -90,7 +90,9 @@ export async function openSqlite(options: SqliteOptions, signal?: AbortSignal): 
     // Another process has written to the file, so rows may be torn. The next transaction opens the file again.
     opened = undefined;
     file.close();
-    throw writtenMeanwhile(path);
+    const cause = new Error("the file was written while it was read");
+    const init = { location: path, mayBeStored: false, cause };
+    throw createStorageError("sqlite", init, { reads: true, text: "Read it again." });
   };
   /** The end of the last transaction. The driver has one connection, so transactions of this process run one by one. */
   let last: Promise<unknown> = Promise.resolve();
@@ -174,13 +176,6 @@ function openedFile(file: SqliteFile, isUnchanged: () => boolean): OpenedFile {
     },
   };
 }
-
-const writtenMeanwhile = (location: string) =>
-  createStorageError(
-    "sqlite",
-    { location, mayBeStored: false, cause: new Error("the file was written while it was read") },
-    { reads: true, text: "Read it again." },
-  );
 
 /** Retries while another process has the lock. SQLite's own waiting would block the event loop. */
 async function whileBusy<T>(
