@@ -40,26 +40,20 @@ export function generateLots(
   if (!first) return [];
   const items = [first, ...others] as const;
   const stepMs = (GENERATED_HISTORY_END_MS - GENERATED_HISTORY_START_MS) / count;
-  return Array.from({ length: count }, (_, index) => {
-    const recNo = FIRST_REC_NO + index;
-    const random = createRandomGenerator(deriveSeed(seed ^ LOT_SEED_SALT, recNo));
-    const receivedAt = GENERATED_HISTORY_START_MS + Math.floor((index * stepMs) / 1000) * 1000;
-    // The first lots are stock of the first item, one in each warehouse: examples can rely on it.
-    return generateLot(random, { recNo, receivedAt, items, warehouses, exampleWarehouse: warehouses[index] });
-  });
-}
-
-interface LotBasis {
-  readonly recNo: number;
-  readonly receivedAt: number;
-  readonly items: readonly [Item, ...Item[]];
-  readonly warehouses: readonly [SandboxWarehouse, ...SandboxWarehouse[]];
-  readonly exampleWarehouse: SandboxWarehouse | undefined;
+  return Array.from({ length: count }, (_, index) => generateLot({ seed, index, stepMs }, items, warehouses));
 }
 
 /** The order of the random numbers is part of the data: a seed generates the same in every version. */
-function generateLot(random: RandomGenerator, basis: LotBasis): StoredLot {
-  const { recNo, receivedAt, items, warehouses, exampleWarehouse } = basis;
+function generateLot(
+  { seed, index, stepMs }: { seed: number; index: number; stepMs: number },
+  items: readonly [Item, ...Item[]],
+  warehouses: readonly [SandboxWarehouse, ...SandboxWarehouse[]],
+): StoredLot {
+  const recNo = FIRST_REC_NO + index;
+  const random = createRandomGenerator(deriveSeed(seed ^ LOT_SEED_SALT, recNo));
+  const receivedAt = GENERATED_HISTORY_START_MS + Math.floor((index * stepMs) / 1000) * 1000;
+  // The first lots are stock of the first item, one in each warehouse: examples can rely on it.
+  const exampleWarehouse = warehouses[index];
   // Squared, so that a few items have many lots and most have few; likewise for warehouses.
   const randomItem = items[Math.floor(random() ** 2 * items.length)] ?? items[0];
   const randomWarehouse = warehouses[Math.floor(random() ** 1.5 * warehouses.length)] ?? warehouses[0];
