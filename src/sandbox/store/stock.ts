@@ -50,7 +50,8 @@ export class StockTotals {
   /** The quantities of an item in a warehouse; zero if there are none yet. */
   quantities(partNo: number, wID: number): StockQuantities {
     const stock = this.#items.get(partNo) ?? { partNo, byWarehouse: new Map(), levels: new Map() };
-    const quantities = stock.byWarehouse.get(wID) ?? createZeroQuantities();
+    const none = { inStock: 0, onOrder: 0, onHold: 0, committed: 0, packed: 0, aSN: 0 };
+    const quantities = stock.byWarehouse.get(wID) ?? { ...none, lots: 0, modifiedAt: 0 };
     this.#items.set(partNo, stock);
     stock.byWarehouse.set(wID, quantities);
     stock.levels.clear();
@@ -85,11 +86,6 @@ export function stockLevelIn(warehouses: readonly number[]): (stock: ItemStock) 
 /** Whether there is a stock level: for lots, even shipped ones, and for quantities on order or promised to orders. */
 export function hasStockLevel({ lots, onOrder, committed, packed, aSN }: StockQuantities): boolean {
   return lots > 0 || [onOrder, committed, packed, aSN].some((quantity) => quantity !== 0);
-}
-
-function createZeroQuantities(): StockQuantities {
-  const none = { inStock: 0, onOrder: 0, onHold: 0, committed: 0, packed: 0, aSN: 0 };
-  return { ...none, lots: 0, modifiedAt: 0 };
 }
 
 function addUp(partNo: number, parts: readonly StockQuantities[]): StockLevel {
