@@ -1,6 +1,6 @@
 import { accountOf } from "../client/for-add-ons.js";
-import { ConfigurationError, StorageError } from "../shared/errors/index.js";
-import { checkConfiguration } from "../shared/schema.js";
+import { ConfigurationError, InputValidationError, StorageError } from "../shared/errors/index.js";
+import { checkConfiguration, checkMethodOptions } from "../shared/schema.js";
 import { monotonicNowMs } from "../shared/time/clock.js";
 import { repeat } from "../shared/time/repeat.js";
 import { Copy } from "./copy/copy.js";
@@ -10,14 +10,14 @@ import {
   type MirrorOptions,
   mirrorOptionsSchema,
   type RunOptions,
-  readRunOptions,
-  readWatchOptions,
+  runOptionsSchema,
   type WatchOptions,
+  watchOptionsSchema,
 } from "./options.js";
 import { createMirrorReport, type MirrorReport } from "./report.js";
 import { runLists } from "./sync/run.js";
 import { ListSync } from "./sync/sync-list.js";
-import { findAbandonedLists, type MirrorList, type MirrorResource, mirrorListsOf, RESOURCES } from "./tables.js";
+import { type MirrorList, type MirrorResource, mirrorListsOf, RESOURCES } from "./tables.js";
 
 const MINUTE_MS = 60_000;
 /** Less than a day, so that a job that runs every night makes a full pass every night. */
@@ -78,7 +78,8 @@ export class Mirror {
    * @throws what the client and `onProgress` throw.
    */
   async run(options: RunOptions = {}): Promise<MirrorReport> {
-    const given = readRunOptions(options, this.#resources);
+    const given = checkMethodOptions("mirror.run", runOptionsSchema, options);
+    this.#checkAreMirrored("mirror.run", given.resources);
     if (this.#isRunning)
       throw new ConfigurationError("mirror: this mirror is running already. Wait for its run to end, or abort it.");
     this.#isRunning = true;
@@ -107,7 +108,9 @@ export class Mirror {
    * @throws what a run or `onReport` throws, unless `onError` is given; what `onError` throws.
    */
   async watch(options: WatchOptions): Promise<void> {
-    const { everyMs, resources, signal, onReport, onError } = readWatchOptions(options, this.#resources);
+    const given = checkMethodOptions("mirror.watch", watchOptionsSchema, options);
+    const { everyMs, resources, signal, onReport, onError } = given;
+    this.#checkAreMirrored("mirror.watch", resources);
     let startedAt = Number.NEGATIVE_INFINITY;
     await repeat({
       run: () => {
@@ -138,16 +141,24 @@ export class Mirror {
     }
   }
 
+  #checkAreMirrored(method: string, resources: readonly MirrorResource[] = []): void {
+    const issues = resources
+      .filter((resource) => !this.#resources.includes(resource))
+      .map((resource) => ({ path: ["resources"], message: `this mirror does not mirror ${resource}` }));
+    if (issues.length > 0) throw new InputValidationError(method, issues);
+  }
+
   async #run(options: RunOptions): Promise<MirrorReport> {
-    const { client, sink, history } = this.#options;
+    const { client, sink, history, warehouses } = this.#options;
     const startedAtMs = monotonicNowMs();
     let database: CopyDatabase | undefined;
     try {
       database = await sink.open(options.signal);
       const copy = await Copy.begin(database, accountOf(client), { lists: this.#lists, history });
       const lists = this.#syncsOf(copy, options);
-      const abandoned = findAbandonedLists(copy.lists, this.#options.warehouses);
-      const reports = await runLists(copy, lists, abandoned, options.signal);
+      // Without the option, lists of warehouses stay as they are, like all resources that this mirror does not read.
+      const isAbandoned = ({ wID }: MirrorList) => wID !== null && warehouses?.includes(wID) === false;
+      const reports = await runLists(copy, lists, copy.lists.filter(isAbandoned), options.signal);
       return createMirrorReport(reports, monotonicNowMs() - startedAtMs);
     } catch (error) {
       // A commit that had begun when the signal aborted may have been stored.

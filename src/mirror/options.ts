@@ -1,6 +1,5 @@
 import * as z from "zod";
 import type { InventoryClient } from "../client/index.js";
-import { InputValidationError } from "../shared/errors/index.js";
 import {
   abortSignalSchema,
   durationMsSchema,
@@ -8,7 +7,7 @@ import {
   inventoryClientSchema,
   objectWithMethodsSchema,
 } from "../shared/option.js";
-import { checkMethodOptions, integer, lazy } from "../shared/schema.js";
+import { integer, lazy } from "../shared/schema.js";
 import { historyOptionSchema, type MirrorHistoryOptions } from "./copy/changes.js";
 import type { PostgresSink } from "./copy/postgres.js";
 import type { SqliteSink } from "./copy/sqlite.js";
@@ -138,17 +137,12 @@ export interface RunOptions {
 }
 
 /** Options of a watch. */
-export interface WatchOptions {
+export interface WatchOptions extends Pick<RunOptions, "resources"> {
   /**
    * Time from the start of a run to the start of the next run, in ms. After a run that takes longer, the next run
    * starts at once.
    */
   everyMs: number;
-  /**
-   * The resources to update.
-   * @default all resources of the mirror
-   */
-  resources?: readonly MirrorResource[] | undefined;
   /**
    * Ends the watch, and interrupts the current run.
    * @default none
@@ -193,7 +187,7 @@ export const mirrorOptionsSchema = lazy(() =>
     }),
 );
 
-const runOptionsSchema = lazy(() =>
+export const runOptionsSchema = lazy(() =>
   z.strictObject({
     signal: abortSignalSchema().optional(),
     full: z.boolean().optional(),
@@ -203,7 +197,7 @@ const runOptionsSchema = lazy(() =>
   }),
 );
 
-const watchOptionsSchema = lazy(() =>
+export const watchOptionsSchema = lazy(() =>
   z.strictObject({
     everyMs: durationMsSchema(),
     resources: resourceNamesSchema().optional(),
@@ -212,23 +206,3 @@ const watchOptionsSchema = lazy(() =>
     onError: functionSchema().optional(),
   }),
 );
-
-/** Returns a checked copy of the options. Throws an `InputValidationError` if an option is wrong. */
-export function readRunOptions(options: RunOptions, mirrored: readonly MirrorResource[]): RunOptions {
-  const given = checkMethodOptions("mirror.run", runOptionsSchema, options);
-  checkIsMirrored("mirror.run", given.resources, mirrored);
-  return given;
-}
-
-export function readWatchOptions(options: WatchOptions, mirrored: readonly MirrorResource[]): WatchOptions {
-  const given = checkMethodOptions("mirror.watch", watchOptionsSchema, options);
-  checkIsMirrored("mirror.watch", given.resources, mirrored);
-  return given;
-}
-
-function checkIsMirrored(method: string, names: readonly string[] = [], mirrored: readonly string[]): void {
-  const issues = names
-    .filter((name) => !mirrored.includes(name))
-    .map((name) => ({ path: ["resources"], message: `this mirror does not mirror ${name}` }));
-  if (issues.length > 0) throw new InputValidationError(method, issues);
-}

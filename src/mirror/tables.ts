@@ -106,16 +106,6 @@ export const mirrorListsOf = (resources: readonly MirrorResource[], warehouses: 
     resource === "warehouseStockLevels" ? warehouses.map((wID) => ({ resource, wID })) : [{ resource, wID: null }],
   );
 
-/**
- * Returns the lists of warehouses that are in the copy, but not in the option any more. Without the option, a mirror
- * leaves these lists as they are, like all resources that it does not read.
- */
-export const findAbandonedLists = (
-  inCopy: readonly MirrorList[],
-  warehouses: readonly number[] | undefined,
-): MirrorList[] =>
-  warehouses === undefined ? [] : inCopy.filter(({ wID }) => wID !== null && !warehouses.includes(wID));
-
 /** Returns the key of a record, given the number that identifies the record within its list. */
 export const keyOf = ({ wID }: MirrorList, number: number): number | string =>
   wID === null ? number : `${wID}/${number}`;
