@@ -212,11 +212,9 @@ function isOtherNotation(one: TextReading, other: TextReading): boolean {
     isRoundedFrom(one, other) ||
     isRoundedFrom(other, one) ||
     isSameDate(one, other) ||
-    isSameTime(one, other)
+    (one.time !== undefined && one.time === other.time)
   );
 }
-
-const isSameTime = (one: TextReading, other: TextReading) => one.time !== undefined && one.time === other.time;
 
 /** Whether a number may be the rounded exact number: `12345678901234567890` becomes `1.23457E+19`, or ends in zeros. */
 function isRoundedFrom({ numbers, roundedTo }: TextReading, exact: TextReading): boolean {

@@ -4,20 +4,13 @@ import { isObject } from "../shared/unknown.js";
 
 const isIterable = (value: unknown) => isObject(value) && (Symbol.iterator in value || Symbol.asyncIterator in value);
 
-/** The names of the method and of its option with the rows, for messages. */
-interface RowsOption {
-  method: string;
-  option: string;
-  signal: AbortSignal | null | undefined;
-}
-
 /**
  * Reads all rows of a source. `read` gets a copy of each row, without fields that are `null` or `undefined`. It adds or
  * throws the issues of the row. `finish` adds issues that concern several rows. Throws one `InputValidationError` with
- * all issues, also if there is no row.
+ * all issues, also if there is no row. They name the `method`, and its `option` with the rows.
  */
 export async function readRows(
-  { method, option, signal }: RowsOption,
+  { method, option, signal }: { method: string; option: string; signal: AbortSignal | null | undefined },
   source: Iterable<unknown> | AsyncIterable<unknown>,
   read: (row: unknown, index: number, issues: Issue[]) => void,
   finish: (issues: Issue[]) => void = () => {},

@@ -7,8 +7,6 @@ import { csvFormat } from "../export/record-format.js";
 /** A line of a sheet: a group in one bin, with one serial. */
 type SheetGroup = Required<CountGroup> & { book: number };
 
-export type SheetItems = CountSnapshot["items"];
-
 export function sheetGroups(lots: readonly BookLot[]): SheetGroup[] {
   const groups = groupBy(lots, ({ shortID, spot, serial }) => JSON.stringify([shortID, spot, serial]));
   return [...groups.values()].flatMap((group) =>
@@ -39,7 +37,7 @@ export function groupsToRecount(
  * A CSV for people who count: a line per bin, item and serial, sorted by bin. `counted` is for them to fill in; `check` shows
  * later that a line is still the one that was printed.
  */
-export function countSheet(groups: readonly SheetGroup[], items: SheetItems, isBlind: boolean): string {
+export function countSheet(groups: readonly SheetGroup[], items: CountSnapshot["items"], isBlind: boolean): string {
   const itemOf = new Map(items.map((item) => [item.shortID, item]));
   const records = [...groups].sort(compareGroups).map(({ book, ...group }) => ({
     ...group,
