@@ -97,7 +97,7 @@ interface ItemReading {
   levels: ReadonlyMap<number, StockLevel>;
 }
 
-const isTooOld = ({ readAt }: Pick<ItemReading, "readAt">) => monotonicNowMs() - readAt > MAX_AGE_MS;
+const isTooOld = ({ readAt }: ItemReading) => monotonicNowMs() - readAt > MAX_AGE_MS;
 
 class ReadingTooOld extends Error {}
 
@@ -155,29 +155,26 @@ export class ItemPlanApplication {
     for (const end of ends) if (end.status === "rejected") throw end.reason;
   }
 
-  /** Reads the items of many changes from a list. Returns `{}` for few changes: each item is read before its write. */
-  async #readChunk(chunk: readonly ItemChange[]): Promise<Partial<ItemReading>> {
+  /** Reads the items of many changes from a list. Reads nothing for few changes: each item is read before its write. */
+  async #readChunk(chunk: readonly ItemChange[]): Promise<ItemReading | undefined> {
     const { items: listed, withStock } = this.#content;
     const skus = chunk.map(({ shortID }) => shortID);
     const isListed = isListCheaper(skus.length, listed);
     const needsLevels = !withStock && chunk.some((change) => change.operation === "discontinue");
     // The level of a single item is read with that item.
-    if (!isListed && !(needsLevels && chunk.length > 1)) return {};
+    if (!isListed && !(needsLevels && chunk.length > 1)) return undefined;
     return this.#timed(async (reader) => {
       const items = await readItems(reader, skus, listed);
       return { items, levels: needsLevels ? await this.#readLevels(reader, items) : new Map() };
     });
   }
 
-  /** Reads one item. Its stock level may have been read before, together with others. */
-  async #readOne(change: ItemChange, known?: Partial<ItemReading>): Promise<ItemReading> {
+  #readOne(change: ItemChange): Promise<ItemReading> {
     const needsLevels = change.operation === "discontinue" && !this.#content.withStock;
-    const reading = await this.#timed(async (reader) => {
+    return this.#timed(async (reader) => {
       const items = await readItems(reader, [change.shortID], Infinity);
-      return { items, levels: needsLevels && !known?.levels ? await this.#readLevels(reader, items) : new Map() };
+      return { items, levels: needsLevels ? await this.#readLevels(reader, items) : new Map() };
     });
-    if (!known?.levels) return reading;
-    return { ...reading, levels: known.levels, readAt: Math.min(reading.readAt, known.readAt ?? -Infinity) };
   }
 
   #readLevels(reader: ReadWith, items: ItemReading["items"]): Promise<ItemReading["levels"]> {
@@ -195,7 +192,7 @@ export class ItemPlanApplication {
     return { ...found, readAt: readAt ?? -Infinity };
   }
 
-  async #apply(change: ItemChange, chunk: Partial<ItemReading>): Promise<void> {
+  async #apply(change: ItemChange, chunk: ItemReading | undefined): Promise<void> {
     const { operation, shortID } = change;
     const before = this.#report.applied;
     const isTooSlow = !(await this.#attempt(change, chunk));
@@ -208,13 +205,10 @@ export class ItemPlanApplication {
   }
 
   /** Reads the item and writes it. Returns false if both attempts took too long. */
-  async #attempt(change: ItemChange, chunk: Partial<ItemReading>): Promise<boolean> {
+  async #attempt(change: ItemChange, chunk: ItemReading | undefined): Promise<boolean> {
     const { shortID } = change;
-    const { items, levels, readAt } = chunk;
-    const isKnown = items !== undefined && levels !== undefined && readAt !== undefined;
     for (let attempt = 1; attempt <= MAX_ITEM_ATTEMPTS; attempt += 1) {
-      const known = attempt === 1 && isKnown && !isTooOld({ readAt }) ? { items, levels, readAt } : undefined;
-      const reading = known ?? (await this.#readOne(change));
+      const reading = attempt === 1 && chunk && !isTooOld(chunk) ? chunk : await this.#readOne(change);
       if (isTooOld(reading)) continue;
       const state = this.#stateOf(change, reading);
       if (state === "as-desired") this.#report.applied += 1;
