@@ -117,19 +117,9 @@ interface LotSelection extends z.infer<z.ZodObject<typeof filterFields>> {
   readonly received?: string | undefined;
 }
 
-interface PickedLot {
-  readonly lot: Lot;
-  readonly taken: number;
-  readonly left: number;
-}
-
 /** Takes the quantity from the matching lots, oldest first. Throws if there is not enough. */
-function pickLots(
-  { state }: EndpointContext,
-  selection: LotSelection,
-  mayTake: (lot: Lot) => boolean = () => true,
-): [PickedLot, ...PickedLot[]] {
-  const picks: PickedLot[] = [];
+function pickLots({ state }: EndpointContext, selection: LotSelection, mayTake: (lot: Lot) => boolean = () => true) {
+  const picks: { lot: Lot; taken: number; left: number }[] = [];
   let missing = selection.units;
   const open = state.lots.openLots(selection.item.partNo, selection.wid);
   for (const lot of open.filter((lot) => matchesSelection(lot, selection) && mayTake(lot))) {
@@ -139,7 +129,7 @@ function pickLots(
     if (missing === 0) break;
   }
   const [first, ...others] = picks;
-  if (first && missing === 0) return [first, ...others];
+  if (first && missing === 0) return [first, ...others] as const;
   // Every matching lot was picked, so a filter, or the destination, has excluded the other open lots.
   const reason = open.length > picks.length ? "match" : "are in stock";
   const isThere = open.some((lot) => matchesSelection(lot, selection) && !mayTake(lot));
