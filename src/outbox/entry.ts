@@ -171,8 +171,7 @@ export function newEntry(method: string, entry: unknown, mark: MarkField | false
   const inputAt = [...at, "input"];
   // The input as it is sent: dates are strings, and fields that are undefined are left out.
   const checked = checkInput(method, WRITES[operation].input, given, inputAt);
-  const input: unknown = JSON.parse(encodeJson(method, checked, inputAt));
-  if (!isObject(input)) throw new TypeError(`${method}: the input is no object`);
+  const input: object = JSON.parse(encodeJson(method, checked, inputAt));
   if (operation === "receive" && mark === "serial" && String(fieldOf(input, "serial") ?? "").trim() !== "") {
     const message = 'must be left out: with mark: "serial" the outbox sets it';
     throw new InputValidationError(method, [{ path: [...inputAt, "serial"], message }]);
@@ -238,11 +237,11 @@ function checkedEntry(
   }
 }
 
-export const keyProblem = (method: string, message: string, at: number[] = []) =>
-  new InputValidationError(method, [{ path: [...at, "key"], message }]);
+export const keyProblem = (method: string, message: string) =>
+  new InputValidationError(method, [{ path: ["key"], message }]);
 
 /** Creates an error with a `code`, so that a server can tell this error (409) from other wrong entries (400). */
-export function otherInput(method: string, key: string, at: number[] = []): InputValidationError {
+export function otherInput(method: string, key: string, at: number[]): InputValidationError {
   const message = `"${key}" was added before with another operation or input. Nothing was added.`;
   return new InputValidationError(method, [{ path: [...at, "key"], message, code: "key-conflict" }]);
 }
