@@ -28,7 +28,6 @@ const outputSchema = z.object({
   next: z.string(),
 });
 
-/** Whether a person can read the whole input. */
 const isShort = (input: object) => JSON.stringify(input).length <= MAX_TEXT_LENGTH;
 
 export function addBookTool(server: McpServer, parts: ServerParts, writes: SingleWrites): void {

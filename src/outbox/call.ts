@@ -16,7 +16,6 @@ export interface AttemptGate {
   markSending(entry: StoredEntry, clockAheadMs: number | null): Promise<StoredEntry | undefined>;
   /** Stores that the attempt was certainly not applied, while its call goes on. Returns the stored entry. */
   takeBack(entry: StoredEntry): Promise<StoredEntry>;
-  /** Whether a request may begin now. */
   mayBegin(): boolean;
   /** Aborted when no request may begin any more. */
   stopped: AbortSignal;
@@ -40,7 +39,6 @@ export class Interrupted extends Error {}
  */
 export interface EntryCallEnd {
   outcome: "applied" | "refused" | "uncertain" | "failed" | "fails-for-all" | "interrupted";
-  /** The entry as it is stored. */
   entry: StoredEntry;
   result?: unknown;
   error?: unknown;

@@ -114,14 +114,12 @@ export interface StoredEntry extends Omit<NewEntry, "input"> {
 
 export const parsed = (json: string | null): unknown => (json === null ? undefined : JSON.parse(json));
 
-/** Returns the input that is sent for an entry. */
 export function inputOf({ key, input }: Pick<StoredEntry, "key" | "input">): object {
   const stored = parsed(input);
   if (!isObject(stored)) throw new TypeError(`the store has no input of ${key}`);
   return stored;
 }
 
-/** Converts a stored entry to the caller's form. */
 export function entryOf(stored: StoredEntry): OutboxEntry {
   const { key, operation, input, state, addedAt, sentAt, settledAt, attempts, result, error } = stored;
   const { resolvedAt, resolvedFrom } = stored;
@@ -147,7 +145,6 @@ export function errorJson(error: unknown): string {
   return JSON.stringify({ name: String(fieldOf(error, "name") ?? "Error"), message: messageOf(error) });
 }
 
-/** The largest number of characters of a key. */
 export const MAX_KEY_LENGTH = 200;
 
 export const entryKeySchema = /* @__PURE__ */ lazy(() =>

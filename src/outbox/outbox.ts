@@ -48,7 +48,6 @@ import { StoreAccess } from "./store-access.js";
 const MANY_ENTRIES = 100;
 /** How often work is begun if each time another process takes over the lock before anything was added. */
 export const MAX_TAKEOVERS = 5;
-/** No sender has this name. */
 const NOBODY = "nobody";
 
 /**

@@ -99,7 +99,6 @@ const LOOK_UPS: Partial<Record<OutboxOperation, (search: OutcomeLookUp) => Promi
 };
 const NO_LOOK_UP = { outcome: "unreadable", reason: "the service has no list of such transactions" } as const;
 
-/** The counts of a run so far. */
 type Results = Record<"applied" | "rejected" | "unknown" | "requests", number>;
 
 const noResults = (): Results => ({ applied: 0, rejected: 0, unknown: 0, requests: 0 });
@@ -126,11 +125,9 @@ export async function runEntries(settings: SenderSettings, options: OutboxRunOpt
   return { applied, rejected, unknown, pending, requests, durationMs: monotonicNowMs() - startedAt };
 }
 
-/** The limits of the work on one item. */
 interface ItemLimits {
   /** When the work must end, by the monotonic clock. */
   until: number;
-  /** The failures of earlier items. */
   failures: FailuresInARow;
   /** After how many attempts without an outcome the item is left alone. */
   maxUncertain?: number | undefined;

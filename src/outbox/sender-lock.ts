@@ -35,7 +35,6 @@ const REJECTED_RETRY_MS = 250;
 const MIN_LOCK_POLL_MS = 20;
 const MAX_LOCK_POLL_MS = 1_000;
 
-/** The times of a sender. */
 export interface LockTimes {
   leaseMs: number;
   settleMs: number;
@@ -47,7 +46,6 @@ export interface LockTimes {
  */
 export type OnWait = (what: "sender" | "outcome", waitMs: number) => void;
 
-/** The right to send. */
 export class SenderLock {
   readonly name = randomUUID();
   /** The largest `settleMs` of all senders of the store. */
@@ -132,7 +130,6 @@ export class SenderLock {
     return { sender: this.name, beat: this.#beat };
   }
 
-  /** Notes that an attempt begins. */
   addSent(key: string): void {
     this.#sent.set(key, this.#beat);
   }

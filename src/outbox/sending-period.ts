@@ -6,11 +6,9 @@ import { errorJson } from "./entry.js";
 import { type LockTimes, type OnWait, SenderLock } from "./sender-lock.js";
 import type { OpenStore } from "./store.js";
 
-/** The settings with which a process becomes the sender. */
 export interface SenderSettings extends LockTimes {
   client: InventoryClient;
   store: OpenStore;
-  /** Aborted when the outbox is closed. */
   closed: AbortSignal;
   inFlight: InFlight;
   onWait?: OnWait | undefined;
@@ -36,7 +34,6 @@ export class SendingPeriod {
     /** The store. Waiting for its database is aborted one lease after the period has ended. */
     readonly store: OpenStore,
     readonly lock: SenderLock,
-    /** Aborted when nothing more may be sent. */
     readonly stop: AbortController,
     previous: SendingPeriod | undefined,
   ) {

@@ -27,7 +27,6 @@ interface Opening {
   opened: Promise<Opened>;
   /** Resolves when the store has a connection. */
   connected: Promise<void>;
-  /** Aborts waiting for the database. */
   delayedAbort: DelayedAbort;
 }
 
@@ -49,7 +48,6 @@ export class StoreAccess {
     this.leaseMs = options.leaseMs ?? DEFAULT_LEASE_MS;
   }
 
-  /** The service of the client; `undefined` if there is no client. */
   get service(): ServiceAccount | undefined {
     return this.options.client && accountOf(this.options.client);
   }
@@ -59,7 +57,6 @@ export class StoreAccess {
     return this.#closed.signal;
   }
 
-  /** Reads the store, whatever service it belongs to. */
   read<T>(action: StoreAction<T>): Promise<T> {
     const { opened, delayedAbort } = this.#open();
     return this.track(opened.then(({ store }) => action(store.abortableBy(delayedAbort.signal))));

@@ -23,7 +23,6 @@ export const tableNamesOf = ({ nameOf }: Dialect) => ({
 /** The names of the tables as they are written in the SQL of the database. */
 export type TableNames = ReturnType<typeof tableNamesOf>;
 
-/** The fields of a new entry. */
 const ADDED = ["key", "operation", "lane", "input", "inputHash", "addedAt", "boundTo"] as const;
 
 /** An entry that waits for its first attempt. */
@@ -62,13 +61,11 @@ const SELECTED = [...ADDED, "sequence", "attempts", ...Object.keys(UNSENT)]
 const PER_COMMAND = 100;
 /** How many entries one command of SQLite examines. The limit is low, because the command blocks the event loop. */
 const PER_PART = 1_000;
-/** A number larger than any place. */
 const BEYOND_LAST_PLACE = Number.MAX_SAFE_INTEGER;
 
 const UNSETTLED = "('pending', 'sending', 'unknown')";
 type Unsettled = "pending" | "sending" | "unknown";
 
-/** The fields of an entry that change. */
 export type EntryChange = Partial<
   Pick<StoredEntry, "state" | "settledAt" | "resolvedAt" | "resolvedFrom" | "result" | "error">
 >;
@@ -76,7 +73,6 @@ export type EntryChange = Partial<
 /** The values that a change expects. If the entry has other values by then, it is not changed. */
 export type AsRead = Pick<StoredEntry, "key" | "state" | "attempts">;
 
-/** Which entries are listed. */
 interface EntryFilter {
   state?: OutboxState | undefined;
   lane?: string | undefined;
@@ -84,7 +80,6 @@ interface EntryFilter {
   pruned?: boolean;
 }
 
-/** Number of unsettled entries by state. */
 export interface UnsettledCounts extends Record<Unsettled, number> {
   /** When the oldest unsettled entry was added. */
   oldestUnsettledAt: number | null;
@@ -92,7 +87,6 @@ export interface UnsettledCounts extends Record<Unsettled, number> {
   toSend: number;
 }
 
-/** Number of entries by state. */
 export type OutboxCounts = UnsettledCounts & Record<OutboxState, number>;
 
 /** The present sender in the row of the store. */
@@ -395,7 +389,6 @@ export class OpenStore {
     return pruned;
   }
 
-  /** Returns the present sender, see sender-lock.ts. */
   async sender(): Promise<SenderRow> {
     const [row] = await this.#read(`SELECT sender, beat, lease_ms, settle_ms FROM ${this.names.store}`);
     if (!row) throw emptyStore(this.database, this.names.store);
@@ -515,7 +508,6 @@ function addTo(counts: Partial<Record<OutboxState, number>>, rows: readonly SqlR
   }
 }
 
-/** Whether a row that was read has these values. */
 const isSame = (stored: StoredEntry, fields: Partial<StoredEntry>): boolean =>
   Object.entries(fields).every(([field, value]) => Reflect.get(stored, field) === value);
 

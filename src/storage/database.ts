@@ -1,7 +1,6 @@
 import { onAbort } from "../shared/time/abort.js";
 import { startTimer } from "../shared/time/clock.js";
 
-/** A value of a command. */
 export type SqlValue = string | number | null;
 
 /** The values of a row by column name. PostgreSQL returns numbers as strings. */
@@ -10,7 +9,6 @@ export type SqlRow = Readonly<Record<string, unknown>>;
 /** Runs one command. `$1`, `$2` … stand for the values; each is used once. */
 export type SqlQuery = (sql: string, values?: readonly SqlValue[]) => Promise<SqlRow[]>;
 
-/** How a transaction is run. */
 export interface TransactionOptions {
   /** Whether the transaction only reads: it takes no lock that a writer needs, and its errors mention no changes. */
   reads?: boolean | undefined;
@@ -39,7 +37,6 @@ export interface SqlDatabase {
    * its commands.
    */
   transaction<T>(work: (query: SqlQuery) => Promise<T>, options?: TransactionOptions): Promise<T>;
-  /** Closes files and connections. */
   close(): Promise<void>;
 }
 
@@ -113,7 +110,6 @@ export class DelayedAbort {
     for (const stop of this.#stops.splice(0)) stop();
   }
 
-  /** Aborts without a delay. */
   abortNow(reason: unknown): void {
     this.stop();
     this.#controller.abort(reason);

@@ -43,7 +43,6 @@ export const isUndone = (error: unknown): boolean =>
 const POSTGRES_ADVICE =
   "Check that the database can be reached, that the user has the rights, and that nobody keeps the tables locked. Then try again.";
 
-/** A command that has failed. */
 interface Attempted {
   sql: string;
   /** Whether its transaction only reads. */

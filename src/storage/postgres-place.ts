@@ -32,7 +32,6 @@ export interface PostgresQueryable {
   }>;
 }
 
-/** True for a `Pool` or a `Client` of `pg`. */
 export const isQueryable = (value: unknown): value is PostgresQueryable =>
   typeof fieldOf(value, "query") === "function";
 

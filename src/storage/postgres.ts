@@ -244,7 +244,6 @@ class Connection {
 /** A lost connection fails its command and emits an event. Without a listener, the event would end the process. */
 const ignoreError = () => {};
 
-/** Returns the two ends of a wait: its time limit, and the signal's abort. */
 const waitEnds = (limitMs: number, signal: AbortSignal | undefined): WaitEnd[] => [
   afterMs(limitMs, () => new Error(`no reply within ${limitMs / 1000} s`)),
   ...(signal ? [whenAborted(signal)] : []),

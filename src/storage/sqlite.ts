@@ -126,7 +126,6 @@ interface OpenedFile {
   isUnchanged(): boolean;
 }
 
-/** How a file is opened. */
 interface Source {
   driver: SqliteDriver;
   /** The address with which SQLite reads only the file itself. It is safe only while nobody writes to the file. */

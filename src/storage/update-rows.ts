@@ -6,7 +6,6 @@ export type SqlPart = (bind: (value: SqlValue) => string) => string;
 
 export type SqlFields = Readonly<Record<string, SqlValue>>;
 
-/** An update of the rows that a condition selects. */
 export interface RowsUpdate {
   table: string;
   set: SqlFields;
