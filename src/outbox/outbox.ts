@@ -38,7 +38,7 @@ import {
   resolutionSchema,
 } from "./options.js";
 import type { OutboxReport, OutboxSummary } from "./report.js";
-import { runEntries, runItem } from "./run.js";
+import { type ItemLimits, runEntries, runItem } from "./run.js";
 import type { OnWait } from "./sender-lock.js";
 import { type SenderSettings, SendingPeriod } from "./sending-period.js";
 import type { EntryChange, OpenStore, SeenKeys } from "./store.js";
@@ -92,14 +92,12 @@ export interface SenderAccess {
    * Sends the open entries of an item, until a time by the monotonic clock. Returns the number of requests.
    *
    * @param failures The failures of the items before.
-   * @param limits `maxUncertain`: after how many attempts without an outcome the item is left alone (default 2). `upTo`: the
-   * place of the last entry that is sent.
    */
   runItem(
     itemID: string,
     until: number,
     failures: FailuresInARow,
-    limits?: { maxUncertain?: number; upTo?: number },
+    limits?: Pick<ItemLimits, "maxUncertain" | "upTo">,
   ): Promise<number>;
   /** Looks up the outcome of an entry that is `sending`. Sends no pending entry. `since`: no attempt has begun since then. */
   settle(entry: StoredEntry, since: number): Promise<void>;

@@ -125,11 +125,11 @@ export async function runEntries(settings: SenderSettings, options: OutboxRunOpt
   return { applied, rejected, unknown, pending, requests, durationMs: monotonicNowMs() - startedAt };
 }
 
-interface ItemLimits {
+export interface ItemLimits {
   /** When the work must end, by the monotonic clock. */
   until: number;
   failures: FailuresInARow;
-  /** After how many attempts without an outcome the item is left alone. */
+  /** After how many attempts without an outcome the item is left alone; by default, `MAX_UNCERTAIN`. */
   maxUncertain?: number | undefined;
   /** The place of the last entry that is sent. */
   upTo?: number | undefined;
