@@ -46,7 +46,8 @@ export async function outbox(quick: boolean): Promise<Section> {
   const together = await perSecond(entries, () => many.addMany(receipts("many", entries)));
   const run = await perSecond(entries, async () => {
     const { applied, requests } = await many.run({ concurrency: CONCURRENCY });
-    if (applied !== entries || requests !== entries) fail();
+    // After each hundred receipts, the run reads the highest record number.
+    if (applied !== entries || requests !== entries + Math.ceil(entries / 100)) fail();
   });
   const direct = await perSecond(entries, () => sendAll(receipts("direct", entries)));
   await many.close();
